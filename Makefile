@@ -1,0 +1,28 @@
+# Every target sets itself up: the first run makes .venv, later runs reuse it.
+PY := .venv/bin/python
+STAMP := .venv/.installed
+
+.PHONY: test lint bench stress demo clean
+
+$(STAMP): pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing .venv; else python3 -m venv .venv; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(PY) -e '.[dev]'; \
+	 else .venv/bin/pip install -q --disable-pip-version-check -e '.[dev]'; fi
+	@touch $(STAMP)
+
+test: $(STAMP)
+	$(PY) -m pytest -n 2 -m 'not stress'
+
+lint: $(STAMP)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+bench: $(STAMP)
+	$(PY) -m pytest tests/benchmarks -m '' -s
+
+stress: $(STAMP)
+	$(PY) -m pytest -n 2 -m ''
+
+clean:
+	rm -rf .venv build dist *.egg-info

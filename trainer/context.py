@@ -1,0 +1,69 @@
+"""The contexts that a pipeline hands down (RFC §7). Each component names what it takes."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from xpstore.model import Frozen
+
+
+class ExecutionContext(Frozen):
+    """What an executor must write into every rollout."""
+
+    policy_snapshot_id: str
+    metadata: dict[str, JsonValue] = {}
+
+
+class UndoneStatement(Frozen):
+    """A statement that history had and the branch no longer has."""
+
+    experience: str
+    key: str
+    rollouts: frozenset[str] = frozenset()
+    """The rollouts that the removed plans cited: others must support the statement by themselves."""
+
+
+class TrajectoryAnalyzerContext(Frozen):
+    """For `TrajectoryRolloutAnalyzer`."""
+
+    run_id: str = ""
+
+
+class ExperienceGradientContext(Frozen):
+    """For `ExperienceGradientEstimator`."""
+
+    run_id: str = ""
+    parallel: int = 8
+    """How many groups are estimated at once."""
+    learner_statements: dict[str, frozenset[str]] = {}
+    """Experience name → keys of the statements that this learner wrote; all others are people's."""
+    undone: tuple[UndoneStatement, ...] = ()
+    """What was reverted or deleted by hand and must not come back on the same evidence."""
+
+
+class PatchMergePolicyOptimizerContext(Frozen):
+    """For `PatchMergePolicyOptimizer`."""
+
+    run_id: str = ""
+
+
+class ApplyContext(Frozen):
+    """For the updaters."""
+
+    run_id: str = ""
+    branch: str = ""
+    start: str = ""
+    """Where the branch begins if it does not exist; empty = the store's main branch."""
+
+
+class PipelineContext(Frozen):
+    """Everything a training run needs to know besides its data."""
+
+    analysis_context: TrajectoryAnalyzerContext = TrajectoryAnalyzerContext()
+    gradient_context: ExperienceGradientContext = ExperienceGradientContext()
+    optimization_context: PatchMergePolicyOptimizerContext = PatchMergePolicyOptimizerContext()
+    apply_context: ApplyContext = ApplyContext()
+    execution_metadata: dict[str, JsonValue] = {}
+    max_epochs: int = 1
+    parallel: int = 8
+    """How many rollouts are analysed or executed at once."""

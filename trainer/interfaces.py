@@ -1,0 +1,130 @@
+"""The components of the pipeline, in the order in which a rollout meets them (RFC §6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from trainer.context import (
+        ApplyContext,
+        ExecutionContext,
+        ExperienceGradientContext,
+        PatchMergePolicyOptimizerContext,
+        PipelineContext,
+        TrajectoryAnalyzerContext,
+    )
+    from trainer.domain import Case, Rollout, RolloutAnalysis, RolloutTrainingResult, RubricEvaluation
+    from xpstore.experience import ExperienceSet
+    from xpstore.gradient import PatchSemanticGradient
+    from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan
+    from xpstore.trajectory import Trajectory
+
+
+class CaseLoader(Protocol):
+    """Yields the cases of one epoch, batch by batch."""
+
+    def batches(self, context: PipelineContext) -> AsyncIterator[list[Case]]:
+        """Yield non-empty batches; every call starts from the beginning."""
+        ...
+
+
+class RolloutExecutor(Protocol):
+    """Lets an agent work on cases under one policy snapshot."""
+
+    async def execute(
+        self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
+    ) -> list[Rollout]:
+        """Return one rollout per case, in order, each with `context.policy_snapshot_id`."""
+        ...
+
+
+class RolloutEvaluator(Protocol):
+    """Scores a rollout that its environment did not score."""
+
+    async def evaluate(self, rollout: Rollout) -> RubricEvaluation:
+        """Return how the rollout came out against its case's rubric."""
+        ...
+
+
+class RolloutAnalyzer(Protocol):
+    """Rollout → evaluation and trajectories."""
+
+    async def analyze(self, rollout: Rollout, context: TrajectoryAnalyzerContext) -> RolloutAnalysis:
+        """Return the analysis; an exception fails this rollout only."""
+        ...
+
+
+class PolicySnapshotter(Protocol):
+    """Names the policy that rollouts run under."""
+
+    async def snapshot(self, policy_set: ExperienceSet) -> str:
+        """Return an id that changes when, and only when, the policy does."""
+        ...
+
+
+GroupScope = Literal["rollout", "case", "batch"]
+
+
+class GradientEstimator(Protocol):
+    """Analyses → proposed edits."""
+
+    @property
+    def scope(self) -> GroupScope:
+        """What one call wants to see: one rollout, the trials of a case, or the batch with the store's evidence."""
+        ...
+
+    async def estimate(
+        self,
+        analyses: Sequence[RolloutAnalysis],
+        experience_set: ExperienceSet,
+        context: ExperienceGradientContext,
+    ) -> list[PatchSemanticGradient]:
+        """Return edits against `experience_set`; RFC's single analysis is a group of one."""
+        ...
+
+
+class PolicyOptimizer(Protocol):
+    """Proposed edits → one plan. Writes nothing."""
+
+    async def plan(
+        self,
+        gradients: Sequence[PatchSemanticGradient],
+        policy_set: ExperienceSet,
+        context: PatchMergePolicyOptimizerContext,
+    ) -> PolicyUpdatePlan:
+        """Return a plan computed on `policy_set`; no items when nothing is to be done."""
+        ...
+
+
+class PolicyUpdater(Protocol):
+    """Writes a plan, all or nothing. The only component that changes the policy."""
+
+    async def apply(
+        self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
+    ) -> PolicyApplyResult:
+        """Return what was written; on a guard's no, `errors` and the set that was passed in."""
+        ...
+
+
+class PolicyTrainer(Protocol):
+    """Decides when to update the policy."""
+
+    async def train_rollouts(
+        self,
+        rollouts: Sequence[Rollout],
+        policy_set: ExperienceSet,
+        context: PipelineContext,
+        analyses: Sequence[RolloutAnalysis] | None = None,
+    ) -> RolloutTrainingResult:
+        """Learn from the rollouts; `analyses`, where given, replaces the analysis stage."""
+        ...
+
+
+class TrajectoryExtractor(Protocol):
+    """The strategy inside `TrajectoryRolloutAnalyzer`: reads a scored rollout, writes notes."""
+
+    async def extract(self, rollout: Rollout, evaluation: RubricEvaluation | None) -> list[Trajectory]:
+        """Return the notes worth keeping; none = nothing to learn here."""
+        ...

@@ -1,0 +1,119 @@
+"""PolicyUpdatePlan: what one commit will do, and PolicyApplyResult: what was done (RFC §5)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+from pydantic import JsonValue
+
+from xpstore.experience import ExperienceSet, experience_uri
+from xpstore.gradient import PatchSemanticGradient
+from xpstore.hashing import blob_id, content_id
+from xpstore.model import Frozen
+
+PolicyPlanItemKind = Literal["upsert_experience", "delete_experience"]
+
+
+class PolicyPlanItem(Frozen):
+    """One experience to write or delete. Texts are whole files; None = no file."""
+
+    kind: PolicyPlanItemKind
+    target_experience_name: str
+    before_content: str | None
+    after_content: str | None
+    base_version: int | None = None
+    confidence: float | None = None
+    evidence_trajectory_uris: tuple[str, ...] = ()
+    metadata: dict[str, JsonValue] = {}
+
+    @property
+    def target_experience_uri(self) -> str:
+        """The path, relative to the store."""
+        return experience_uri(self.target_experience_name)
+
+    @property
+    def base_blob(self) -> str:
+        """The blob that must be at the target for the item to apply; forty zeros = nothing there."""
+        return blob_id(self.before_content)
+
+    @property
+    def result_blob(self) -> str:
+        """The blob after; forty zeros for a deletion."""
+        return blob_id(self.after_content)
+
+
+class RolloutRef(Frozen):
+    """A rollout that a plan cites, and how it ended."""
+
+    id: str
+    passed: bool | None = None
+    score: float | None = None
+    case: str = ""
+
+
+class PolicyUpdatePlan(Frozen):
+    """One commit: its items, the gradients they came from, and why.
+
+    `plan_id` names the intention and survives re-parenting, rebase and squash; `digest` names what
+    lands and changes when a merge changed the items. Neither contains a commit id.
+    """
+
+    items: tuple[PolicyPlanItem, ...] = ()
+    gradients: tuple[PatchSemanticGradient, ...] = ()
+    subject: str = ""
+    rationale: str = ""
+    base_commit: str | None = None
+    store_id: str = ""
+    run_id: str = ""
+    learner: str = ""
+    """Who taught it: `offline/1`, a model's name, or `person` for status changes and reverts."""
+    rollouts: tuple[RolloutRef, ...] = ()
+    reverts: tuple[str, ...] = ()
+    """Plan ids that this plan undoes."""
+    reverts_events: tuple[str, ...] = ()
+    """The commits that made them what they are now, so that a second undo is another intention."""
+    again: int = 0
+    """Counts deliberate repetitions (`--again`)."""
+    resolved_by: str = ""
+    suspect: str = ""
+    """Why a person should look before this lands; empty = nothing found."""
+    metadata: dict[str, JsonValue] = {}
+
+    @cached_property
+    def plan_id(self) -> str:
+        """Hash of store, gradients (or items where there are none), learner, reverts and `again`."""
+        intent: dict[str, object] = {
+            "store": self.store_id,
+            "learner": self.learner,
+            "again": self.again,
+            "reverts": sorted(self.reverts),
+            "reverts_events": sorted(self.reverts_events),
+        }
+        if self.gradients:
+            intent["gradients"] = sorted(g.id for g in self.gradients)
+        else:
+            intent["items"] = self._landed()
+        return content_id(intent)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the landed items, the rationale and the plan id."""
+        return content_id({"items": self._landed(), "rationale": self.rationale, "plan": self.plan_id})
+
+    def _landed(self) -> list[list[str]]:
+        return sorted(
+            [item.kind, item.target_experience_name, item.base_blob, item.result_blob] for item in self.items
+        )
+
+
+class PolicyApplyResult(Frozen):
+    """What an updater did. With errors, nothing was written and the set is the one passed in."""
+
+    updated_policy_set: ExperienceSet
+    written_uris: tuple[str, ...] = ()
+    deleted_uris: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    """One commit id per plan, oldest first; empty for updaters without git."""
+    metadata: dict[str, JsonValue] = {}
