@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xpstore.search import Hit, Index, rank, shingles, similar, terms
+
+PAGES = [
+    ("cancel-flight", "Before cancelling a reservation read it and check the insurance and the cabin."),
+    ("refund-item", "Ask for the order number, then return the delivered items and refund the card."),
+    ("change-seat", "Seats can be changed until check-in closes; ask which row the passenger wants."),
+    ("退票", "乘客要求退票时,先查询订单,确认是否购买保险,再办理退款。"),
+    ("改签", "乘客要求改签航班时,先确认舱位,再计算差价。"),
+]
+
+
+def names(hits: list[Hit]) -> list[str]:
+    return [hit.name for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("cancel my reservations", "cancel-flight"),
+        ("refunds", "refund-item"),
+        ("CHANGE_SEAT", "change-seat"),
+        ("我要退票", "退票"),
+        ("改签差价", "改签"),
+        ("购买保险了吗", "退票"),
+        ("delivred itemss", "refund-item"),
+    ],
+)
+def test_rank_finds_words_stems_pairs_of_characters_and_misspellings(query, first):
+    assert names(rank(PAGES, query, 3))[0] == first
+
+
+@pytest.mark.parametrize("query", ['"', "'; --", "{}^+-*", "\x00", "\ud800", "()", ""])
+def test_a_query_without_letters_finds_nothing(query):
+    assert rank(PAGES, query, 5) == []
+
+
+@pytest.mark.parametrize(
+    "query", ['"seats" AND* (row', "NEAR(seats row)", "terms:seats OR row", "seats'; DROP row"]
+)
+def test_a_query_is_never_syntax(query):
+    assert names(rank(PAGES, query, 1)) == ["change-seat"]
+
+
+def test_operators_in_a_query_are_words():
+    assert names(rank([("a", "not this"), ("b", "that")], "NOT", 5)) == ["a"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=4))
+def test_any_text_can_be_ranked_and_compared(query, texts):
+    documents = [(f"d{i}", text) for i, text in enumerate(texts)]
+    for hits in (rank(documents, query, 3), similar(documents, query, 3)):
+        assert all(0 <= hit.score <= 1 for hit in hits)
+        assert hits == sorted(hits, key=lambda h: (-h.score, h.name))
+
+
+def test_ties_go_by_name_whatever_the_order():
+    documents = [(name, "same words here") for name in ("c", "a", "b")]
+    assert names(rank(documents, "words", 3)) == ["a", "b", "c"]
+    assert rank(documents, "words", 3) == rank(documents[::-1], "words", 3)
+
+
+def test_limit_and_no_documents():
+    assert len(rank(PAGES, "reservation order passenger", 2)) == 2
+    assert rank([], "anything", 5) == []
+    assert similar([], "anything", 5) == []
+
+
+def test_terms_cut_unspaced_scripts_into_pairs_and_keep_marks():
+    assert terms("Ｂook_flight 退票费 हिन्दी x") == ["book", "flight", "退票", "票费", "हिन्दी", "x"]
+    assert terms("票") == ["票"]
+    assert shingles("abc") == {"abc"}
+    assert shingles("") == frozenset()
+
+
+def test_similar_separates_light_edits_from_other_pages():
+    edited = "Before cancelling a reservation, read it and check insurance and cabin class."
+    hits = similar(PAGES, edited, 5)
+    assert names(hits) == ["cancel-flight"]
+    assert 0.5 < hits[0].score < 1
+    assert names(similar(PAGES, "乘客要求退票时,先查询订单,确认有没有保险,再退款。", 1)) == ["退票"]
+    assert similar(PAGES, PAGES[1][1], 1) == [Hit("refund-item", 1.0)]
+
+
+def test_rarest_terms_win_over_frequent_ones():
+    documents = [(f"n{i:02}", "order order order order status") for i in range(30)]
+    documents.append(("rare", "order zeppelin"))
+    assert names(rank(documents, "order " * 30 + "zeppelin", 1)) == ["rare"]
+
+
+def test_an_index_in_a_file_is_read_again(tmp_path):
+    path = tmp_path / "index.db"
+    with Index(sqlite3.connect(path)) as index:
+        index.add(PAGES)
+    with Index(sqlite3.connect(path)) as index:
+        assert index.keys() == {name for name, _ in PAGES}
+        assert names(index.lookup("refund", 1)) == ["refund-item"]
+
+
+def test_a_thousand_pages_are_ranked_in_a_moment():
+    rng = random.Random(1)  # noqa: S311 - test data
+    words = [f"w{i}" for i in range(3000)]
+    documents = [(f"p{i}", " ".join(rng.choices(words, k=150))) for i in range(1000)]
+    start = time.process_time()
+    assert names(rank(documents, documents[500][1], 1)) == ["p500"]
+    assert time.process_time() - start < 3
