@@ -23,6 +23,15 @@ class UndoneStatement(Frozen):
     """The rollouts that the removed plans cited: others must support the statement by themselves."""
 
 
+class LearnedHistory(Frozen):
+    """What a branch's history says about a learner's statements."""
+
+    learner_statements: dict[str, frozenset[str]] = {}
+    """Experience name → keys of the statements that this learner wrote; all others are people's."""
+    undone: tuple[UndoneStatement, ...] = ()
+    """What was reverted or deleted by hand and must not come back on the same evidence."""
+
+
 class TrajectoryAnalyzerContext(Frozen):
     """For `TrajectoryRolloutAnalyzer`."""
 
@@ -35,10 +44,7 @@ class ExperienceGradientContext(Frozen):
     run_id: str = ""
     parallel: int = 8
     """How many groups are estimated at once."""
-    learner_statements: dict[str, frozenset[str]] = {}
-    """Experience name → keys of the statements that this learner wrote; all others are people's."""
-    undone: tuple[UndoneStatement, ...] = ()
-    """What was reverted or deleted by hand and must not come back on the same evidence."""
+    history: LearnedHistory = LearnedHistory()
 
 
 class PatchMergePolicyOptimizerContext(Frozen):
@@ -54,6 +60,8 @@ class ApplyContext(Frozen):
     branch: str = ""
     start: str = ""
     """Where the branch begins if it does not exist; empty = the store's main branch."""
+    again: bool = False
+    """A deliberate repetition: plans get ids of their own even if the same edits were planned before."""
 
 
 class PipelineContext(Frozen):

@@ -144,6 +144,27 @@ class RolloutAnalysis(Frozen):
     metadata: dict[str, JsonValue] = {}
 
 
+class EditResult(Frozen):
+    """What an estimator or its editor made of a group of analyses."""
+
+    gradients: tuple[PatchSemanticGradient, ...] = ()
+    nothing: dict[str, str] = {}
+    """Rollout id → why it taught nothing."""
+    report: dict[str, JsonValue] = {}
+    """What was tried, kept and dropped; the learner's own form."""
+
+
+class Received(Frozen):
+    """What a journal made of incoming rollouts."""
+
+    fresh: tuple[Rollout, ...] = ()
+    """Not learned before, in the order in which they came, each once."""
+    already: tuple[str, ...] = ()
+    """Ids of rollouts that were learned before by the same learner."""
+    earlier: tuple[RolloutAnalysis, ...] = ()
+    """The evidence that the store already has, without `fresh`, sorted by rollout id."""
+
+
 class RolloutFailure(Frozen):
     """A rollout that one stage could not handle; the run goes on."""
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from trainer.context import (
         ApplyContext,
         ExecutionContext,
         ExperienceGradientContext,
+        LearnedHistory,
         PatchMergePolicyOptimizerContext,
         PipelineContext,
         TrajectoryAnalyzerContext,
     )
-    from trainer.domain import Case, Rollout, RolloutAnalysis, RolloutTrainingResult, RubricEvaluation
+    from trainer.domain import (
+        Case,
+        EditResult,
+        Received,
+        Rollout,
+        RolloutAnalysis,
+        RolloutTrainingResult,
+        RubricEvaluation,
+    )
+    from trainer.patch_merge import MergeOutcome, PatchMergeContext
     from xpstore.experience import ExperienceSet
     from xpstore.gradient import PatchSemanticGradient
     from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan
@@ -71,8 +81,13 @@ class GradientEstimator(Protocol):
     """Analyses → proposed edits."""
 
     @property
+    def learner(self) -> str:
+        """Name and version of who proposes, such as `offline/1`."""
+        ...
+
+    @property
     def scope(self) -> GroupScope:
-        """What one call wants to see: one rollout, the trials of a case, or the batch with the store's evidence."""
+        """What one call wants to see: a rollout, the trials of a case, the batch with earlier evidence."""
         ...
 
     async def estimate(
@@ -80,7 +95,7 @@ class GradientEstimator(Protocol):
         analyses: Sequence[RolloutAnalysis],
         experience_set: ExperienceSet,
         context: ExperienceGradientContext,
-    ) -> list[PatchSemanticGradient]:
+    ) -> EditResult:
         """Return edits against `experience_set`; RFC's single analysis is a group of one."""
         ...
 
@@ -127,4 +142,63 @@ class TrajectoryExtractor(Protocol):
 
     async def extract(self, rollout: Rollout, evaluation: RubricEvaluation | None) -> list[Trajectory]:
         """Return the notes worth keeping; none = nothing to learn here."""
+        ...
+
+
+class ExperienceEditor(Protocol):
+    """The strategy inside `ExperienceGradientEstimator`: proposes edits."""
+
+    @property
+    def learner(self) -> str:
+        """Name and version, as they stand in a plan's `Learner:` trailer, such as `offline/1`."""
+        ...
+
+    @property
+    def scope(self) -> GroupScope:
+        """What one call wants to see."""
+        ...
+
+    async def edit(
+        self,
+        analyses: Sequence[RolloutAnalysis],
+        experience_set: ExperienceSet,
+        context: ExperienceGradientContext,
+    ) -> EditResult:
+        """Return edits whose `before_file` is the set's file, or None where the set has none."""
+        ...
+
+
+class PatchMerger(Protocol):
+    """The strategy inside `PatchMergePolicyOptimizer`: many edits → operations on files."""
+
+    async def merge(self, context: PatchMergeContext) -> MergeOutcome:
+        """Return the operations, and what was refused with the reason. Every patch is in one of both."""
+        ...
+
+
+class PolicyHandle(Protocol):
+    """The live policy behind the frozen sets: RFC's `ExperienceSet.reload()`."""
+
+    async def reload(self) -> ExperienceSet:
+        """Return the policy as it is now."""
+        ...
+
+    async def learned(self, learner: str) -> LearnedHistory:
+        """Return which statements the learner wrote, and what was undone."""
+        ...
+
+
+class TrainingJournal(Protocol):
+    """Keeps what training saw and decided, so that nothing is lost and nothing is learned twice."""
+
+    async def receive(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
+        """Make the rollouts durable and tell the new ones from those that were learned before."""
+        ...
+
+    async def analysed(self, analyses: Sequence[RolloutAnalysis], learner: str) -> None:
+        """Make the notes durable."""
+        ...
+
+    async def nothing(self, reasons: Mapping[str, str], learner: str) -> None:
+        """Record why rollouts taught nothing."""
         ...

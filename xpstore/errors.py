@@ -1,16 +1,16 @@
 """The error tree of the store.
 
-    XpError                   one clear message, where it happened, a hint, an exit code
-    ├── UsageError            wrong use or bad input of any kind (exit 2)
-    │   ├── NotAStoreError    no store here
-    │   ├── InvalidNameError  an experience name that may not be written
-    │   ├── DocumentError     a file that does not parse
-    │   ├── LimitError        a plan or file over a limit of xp.toml
-    │   └── FormatError       a file, patch, record or version this program cannot read
-    ├── NotFoundError         a ref, plan, rollout or experience that does not exist (exit 1)
-    ├── ConflictError         the plan's base is no longer what the branch holds (exit 1)
-    ├── RefusedError          the store will not write this: a guard said no (exit 1)
-    └── RepositoryError       git or the disk said no: corrupt, read-only, full (exit 1)
+XpError                   one clear message, where it happened, a hint, an exit code
+├── UsageError            wrong use or bad input of any kind (exit 2)
+│   ├── NotAStoreError    no store here
+│   ├── InvalidNameError  an experience name that may not be written
+│   ├── DocumentError     a file that does not parse
+│   ├── LimitError        a plan or file over a limit of xp.toml
+│   └── FormatError       a file, patch, record or version this program cannot read
+├── NotFoundError         a ref, plan, rollout or experience that does not exist (exit 1)
+├── ConflictError         the plan's base is no longer what the branch holds (exit 1)
+├── RefusedError          the store will not write this: a guard said no (exit 1)
+└── RepositoryError       git or the disk said no: corrupt, read-only, full (exit 1)
 """
 
 from __future__ import annotations

@@ -114,6 +114,10 @@ class PolicyApplyResult(Frozen):
     written_uris: tuple[str, ...] = ()
     deleted_uris: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    conflict: bool = False
+    """The errors say that the policy moved meanwhile: planning again on a reloaded set may succeed."""
     commits: tuple[str, ...] = ()
     """One commit id per plan, oldest first; empty for updaters without git."""
+    plans: tuple[PolicyUpdatePlan, ...] = ()
+    """The independent parts of the plan, as they were applied; parallel to `commits` where there are any."""
     metadata: dict[str, JsonValue] = {}

@@ -1,0 +1,72 @@
+"""The training pipeline of the RFC. Public names are imported when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+# RFC name → the module that has it. The values that the store must version live in xpstore.
+_HOME = {
+    "ApplyContext": "trainer.context",
+    "BatchPolicyTrainer": "trainer.components.policy_trainer",
+    "Case": "trainer.domain",
+    "CaseLoader": "trainer.interfaces",
+    "CommitSnapshotter": "trainer.components.snapshotter",
+    "ContentHashPolicySnapshotter": "trainer.components.snapshotter",
+    "CriterionResult": "trainer.domain",
+    "DryRunPolicyUpdater": "trainer.components.policy_updater",
+    "ExecutionContext": "trainer.context",
+    "Experience": "xpstore.experience",
+    "ExperienceGradientContext": "trainer.context",
+    "ExperienceGradientEstimator": "trainer.components.gradient_estimator",
+    "ExperienceSet": "xpstore.experience",
+    "ExperienceSetLoader": "trainer.components.memory_store",
+    "GitPolicyUpdater": "trainer.components.policy_updater",
+    "GradientEstimator": "trainer.interfaces",
+    "MemoryFile": "xpstore.experience",
+    "MemoryFilePolicyUpdater": "trainer.components.policy_updater",
+    "Message": "trainer.domain",
+    "PatchMergeContextProvider": "trainer.patch_merge",
+    "PatchMergePatch": "trainer.patch_merge",
+    "PatchMergePolicyOptimizer": "trainer.components.policy_optimizer",
+    "PatchMergePolicyOptimizerContext": "trainer.context",
+    "PatchSemanticGradient": "xpstore.gradient",
+    "PipelineContext": "trainer.context",
+    "PolicyApplyResult": "xpstore.plan",
+    "PolicyOptimizer": "trainer.interfaces",
+    "PolicyPlanItem": "xpstore.plan",
+    "PolicySnapshotter": "trainer.interfaces",
+    "PolicyTrainer": "trainer.interfaces",
+    "PolicyTrainingEngine": "trainer.engine",
+    "PolicyUpdatePlan": "xpstore.plan",
+    "PolicyUpdater": "trainer.interfaces",
+    "Rollout": "trainer.domain",
+    "RolloutAnalysis": "trainer.domain",
+    "RolloutAnalyzer": "trainer.interfaces",
+    "RolloutEvaluator": "trainer.interfaces",
+    "RolloutExecutor": "trainer.interfaces",
+    "RolloutTrainingResult": "trainer.domain",
+    "Rubric": "trainer.domain",
+    "RubricCriterion": "trainer.domain",
+    "RubricEvaluation": "trainer.domain",
+    "SemanticGradient": "xpstore.gradient",
+    "TextPart": "trainer.domain",
+    "ToolPart": "trainer.domain",
+    "Trajectory": "xpstore.trajectory",
+    "TrajectoryAnalyzerContext": "trainer.context",
+    "TrajectoryRolloutAnalyzer": "trainer.components.trajectory_analyzer",
+    "train_from_rollouts": "trainer.components.policy_trainer",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605  # one list of names, not two
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is asked for: `import trainer` costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'trainer' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return list(_HOME)

@@ -1,0 +1,1 @@
+"""The RFC's components: one module each, interchangeable behind `trainer.interfaces`."""

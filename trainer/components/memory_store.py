@@ -1,0 +1,97 @@
+"""ExperienceSetLoader: the policy from a store or from a plain directory (RFC §16), and the handles on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.context import LearnedHistory, UndoneStatement
+from xpstore.document import Document
+from xpstore.errors import UsageError
+from xpstore.experience import Experience, ExperienceSet
+from xpstore.snapshot import snapshot
+from xpstore.undone import learner_statements, undone_statements
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.store_door import StoreDoor
+    from xpstore.location import Location
+
+
+def load_directory(root: Path) -> ExperienceSet:
+    """Read every `*.md` of a plain directory; a missing one is an empty policy. Raises UsageError."""
+    pages: list[Experience] = []
+    for path in sorted(root.glob("*.md")) if root.is_dir() else []:
+        try:
+            pages.append(Experience(name=path.stem, text=path.read_bytes().decode()))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {path}: {error}", hint="experiences are UTF-8 text") from error
+    return ExperienceSet(root_uri=str(root), policies=tuple(pages))
+
+
+class ExperienceSetLoader:
+    """Loads the policy at a ref of a store."""
+
+    def __init__(self, door: StoreDoor) -> None:
+        self._door = door
+
+    async def load(self, ref: str, *, versions: bool = True) -> ExperienceSet:
+        """Return the set at a branch, tag or commit. Raises NotFoundError."""
+        return await self._door.call(lambda location: snapshot(location, ref, versions=versions))
+
+
+class BranchPolicy:
+    """PolicyHandle on a branch of a store; before the branch exists, on where it will start."""
+
+    def __init__(self, door: StoreDoor, branch: str, start: str = "") -> None:
+        self._door = door
+        self._branch = branch
+        self._start = start
+
+    async def reload(self) -> ExperienceSet:
+        """Return the policy at the branch's tip."""
+        return await self._door.call(lambda location: snapshot(location, self._ref(location), versions=True))
+
+    async def learned(self, learner: str) -> LearnedHistory:
+        """Return what the branch's history says about the learner's statements."""
+
+        def read(location: Location) -> LearnedHistory:
+            ref = self._ref(location)
+            return LearnedHistory(
+                learner_statements=learner_statements(location, ref, learner),
+                undone=tuple(
+                    UndoneStatement(experience=u.experience, key=u.key, rollouts=u.rollouts)
+                    for u in undone_statements(location, ref)
+                ),
+            )
+
+        return await self._door.call(read)
+
+    def _ref(self, location: Location) -> str:
+        exists = location.repo.resolve(f"refs/heads/{self._branch}") is not None
+        return self._branch if exists else (self._start or location.config.main)
+
+
+class DirectoryPolicy:
+    """PolicyHandle on a plain directory: without history, a statement with figures below it is a learner's."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def reload(self) -> ExperienceSet:
+        """Return the directory as it is now."""
+        return load_directory(self._root)
+
+    async def learned(self, learner: str) -> LearnedHistory:
+        """Return the statements that carry an evidence line."""
+        del learner  # a file does not say which learner wrote it
+        return LearnedHistory(
+            learner_statements={
+                page.name: frozenset(
+                    s.key
+                    for s in Document.parse(page.text, page.uri).statements()
+                    if "\n  *Support" in s.text
+                )
+                for page in load_directory(self._root).policies
+            }
+        )

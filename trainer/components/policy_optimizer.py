@@ -1,0 +1,71 @@
+"""PatchMergePolicyOptimizer: merges a whole batch of gradients into one plan (RFC §6.6, §10.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.patch_merge import PatchMergeContextProvider, PatchMergePatch, trace
+from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.context import PatchMergePolicyOptimizerContext
+    from trainer.interfaces import PatchMerger
+    from trainer.patch_merge import MergeOperation
+    from xpstore.experience import ExperienceSet
+    from xpstore.gradient import PatchSemanticGradient
+
+
+class PatchMergePolicyOptimizer:
+    """Gradients → one plan. The merger sees all of them at once; nothing is written."""
+
+    def __init__(self, merger: PatchMerger) -> None:
+        self._merger = merger
+
+    async def plan(
+        self,
+        gradients: Sequence[PatchSemanticGradient],
+        policy_set: ExperienceSet,
+        context: PatchMergePolicyOptimizerContext,
+    ) -> PolicyUpdatePlan:
+        """Return the plan; `metadata["refused"]` names targets that could not be merged, and why."""
+        if not gradients:
+            return PolicyUpdatePlan(run_id=context.run_id, base_commit=policy_set.snapshot_id or None)
+        patches = [PatchMergePatch.from_gradient(g) for g in gradients]
+        outcome = await self._merger.merge(PatchMergeContextProvider(patches, policy_set).prefetch())
+        trace.debug("merge output\n%s", outcome.model_dump_json(indent=2))
+        items = tuple(
+            item for op in outcome.operations if (item := _item(op, gradients, policy_set)) is not None
+        )
+        refused = {r.name: r.reason for r in outcome.refused}
+        return PolicyUpdatePlan(
+            items=items,
+            gradients=tuple(g for g in gradients if g.target_experience_name not in refused),
+            run_id=context.run_id,
+            base_commit=policy_set.snapshot_id or None,
+            metadata={"refused": dict(refused)} if refused else {},
+        )
+
+
+def _item(
+    operation: MergeOperation, gradients: Sequence[PatchSemanticGradient], policy_set: ExperienceSet
+) -> PolicyPlanItem | None:
+    """Return the operation as a plan item, or None where it changes nothing."""
+    current = policy_set.get(operation.name)
+    before = current.text if current else None
+    if operation.content == before:
+        return None
+    sources = [g for g in gradients if operation.name in (g.target_experience_name, *g.supersedes)]
+    return PolicyPlanItem(
+        kind="upsert_experience" if operation.kind == "upsert" else "delete_experience",
+        target_experience_name=operation.name,
+        before_content=before,
+        after_content=operation.content,
+        base_version=current.version if current else None,
+        confidence=max((g.confidence for g in sources), default=None),
+        evidence_trajectory_uris=tuple(
+            dict.fromkeys(uri for g in sources for uri in g.evidence_trajectory_uris)
+        ),
+        metadata={"reason": operation.reason} if operation.reason else {},
+    )

@@ -1,0 +1,96 @@
+"""BatchPolicyTrainer: learns from a list of rollouts at once (RFC §9.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.domain import RolloutTrainingResult
+from trainer.errors import RolloutError
+from xpstore.plan import PolicyApplyResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.context import PipelineContext
+    from trainer.domain import EditResult, Rollout, RolloutAnalysis, RolloutFailure
+    from trainer.engine import PolicyTrainingEngine
+    from trainer.interfaces import TrainingJournal
+    from xpstore.experience import ExperienceSet
+
+
+class BatchPolicyTrainer:
+    """Receive → analyze → estimate → plan → apply, once, for the whole batch."""
+
+    def __init__(self, engine: PolicyTrainingEngine, journal: TrainingJournal) -> None:
+        self._engine = engine
+        self._journal = journal
+
+    async def train_rollouts(
+        self,
+        rollouts: Sequence[Rollout],
+        policy_set: ExperienceSet,
+        context: PipelineContext,
+        analyses: Sequence[RolloutAnalysis] | None = None,
+    ) -> RolloutTrainingResult:
+        """Learn from the rollouts. What one stage cannot handle is in `failures`."""
+        learner = self._engine.learner
+        received = await self._journal.receive(rollouts, learner, again=context.apply_context.again)
+        done, failures = await self._analyses(received.fresh, analyses, context)
+        await self._journal.analysed(done, learner)
+        edits, missed = await self._engine.estimate(done, received.earlier, policy_set, context)
+        everything = [*received.earlier, *done]
+        planned = await self._engine.plan_and_apply(edits.gradients, everything, context)
+        nothing = _nothing(done, edits, missed)
+        await self._journal.nothing(nothing, learner)
+        return RolloutTrainingResult(
+            analyses=tuple(done),
+            gradients=edits.gradients,
+            plans=planned.result.plans,
+            apply_result=planned.result,
+            failures=(*failures, *missed),
+            nothing=nothing,
+            already=received.already,
+            metadata={"report": edits.report, **planned.plan.metadata},
+        )
+
+    async def _analyses(
+        self,
+        fresh: Sequence[Rollout],
+        given: Sequence[RolloutAnalysis] | None,
+        context: PipelineContext,
+    ) -> tuple[list[RolloutAnalysis], list[RolloutFailure]]:
+        """Take the analyses that were handed in; make the others."""
+        have = {a.rollout.id: a for a in given or ()}
+        made, failures = await self._engine.analyze([r for r in fresh if r.id not in have], context)
+        have.update((a.rollout.id, a) for a in made)
+        return [have[r.id] for r in fresh if r.id in have], failures
+
+
+async def train_from_rollouts(
+    trainer: BatchPolicyTrainer,
+    rollouts: Sequence[Rollout],
+    policy_set: ExperienceSet,
+    context: PipelineContext,
+) -> RolloutTrainingResult:
+    """Learn from rollouts that something else produced (RFC §8.3). Raises RolloutError without a case."""
+    for number, rollout in enumerate(rollouts, 1):
+        if not rollout.case.name:
+            raise RolloutError(
+                f"rollout {number} ({rollout.id}) has no case",
+                hint="give every rollout a `case` with a name: it is what trials are compared by",
+            )
+    if not rollouts:
+        return RolloutTrainingResult(apply_result=PolicyApplyResult(updated_policy_set=policy_set))
+    return await trainer.train_rollouts(rollouts, policy_set, context)
+
+
+def _nothing(
+    done: Sequence[RolloutAnalysis], edits: EditResult, missed: Sequence[RolloutFailure]
+) -> dict[str, str]:
+    """Return a reason for every analysed rollout that no edit cites and that did not fail."""
+    cited = {r for g in edits.gradients for r in g.rollouts} | {f.rollout for f in missed}
+    return {
+        a.rollout.id: edits.nothing.get(a.rollout.id) or a.nothing or "no lesson that holds cites it"
+        for a in done
+        if a.rollout.id not in cited
+    }

@@ -1,0 +1,185 @@
+"""The updaters: the only components that change the policy (RFC §6.7)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer.components.memory_store import load_directory
+from trainer.plan_parts import independent_parts
+from xpstore.commit import commit
+from xpstore.errors import ConflictError, XpError
+from xpstore.evidence import listing
+from xpstore.experience import Experience, ExperienceSet
+from xpstore.names import check_name, fold
+from xpstore.plan import PolicyApplyResult
+from xpstore.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from trainer.context import ApplyContext
+    from trainer.store_door import StoreDoor
+    from xpstore.location import Location
+    from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+
+
+class DryRunPolicyUpdater:
+    """Applies a plan in memory only."""
+
+    async def apply(
+        self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
+    ) -> PolicyApplyResult:
+        """Return the set as it would be; guards say no as they would on disk."""
+        del context  # nothing is written, so nowhere to write it to
+        if errors := _guard(plan, policy_set):
+            return PolicyApplyResult(updated_policy_set=policy_set, errors=errors, conflict=True)
+        return PolicyApplyResult(
+            updated_policy_set=_applied(plan, policy_set),
+            written_uris=_uris(plan, "upsert_experience"),
+            deleted_uris=_uris(plan, "delete_experience"),
+            plans=tuple(independent_parts(plan)),
+            metadata={"dry_run": True},
+        )
+
+
+class GitPolicyUpdater:
+    """One commit per independent part of the plan, landed as a group on `context.branch`."""
+
+    def __init__(self, door: StoreDoor) -> None:
+        self._door = door
+
+    async def apply(
+        self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
+    ) -> PolicyApplyResult:
+        """Return the commits. A conflict is in `errors`; a broken repository raises RepositoryError."""
+        if not plan.items:
+            return PolicyApplyResult(updated_policy_set=policy_set)
+
+        def write(location: Location) -> PolicyApplyResult:
+            stamped = plan.model_copy(update={"store_id": location.config.id})
+            parts = independent_parts(stamped)
+            if context.again:
+                parts = [_repeated(location, part) for part in parts]
+            landed = commit(location, parts, context.branch, start=context.start)
+            return PolicyApplyResult(
+                updated_policy_set=snapshot(location, context.branch),
+                written_uris=_uris(plan, "upsert_experience"),
+                deleted_uris=_uris(plan, "delete_experience"),
+                commits=tuple(one.commit for one in landed),
+                plans=tuple(parts),
+            )
+
+        try:
+            return await self._door.call(write)
+        except ConflictError as error:
+            return PolicyApplyResult(updated_policy_set=policy_set, errors=(error.message,), conflict=True)
+
+
+class MemoryFilePolicyUpdater:
+    """A plain directory of Markdown files without git: the same guards, all or nothing, no history."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def apply(
+        self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
+    ) -> PolicyApplyResult:
+        """Return what was written. Raises XpError, the directory unchanged, when it cannot write."""
+        del context  # a directory has no branches
+        current = load_directory(self._root)
+        if errors := _guard(plan, current):
+            return PolicyApplyResult(updated_policy_set=policy_set, errors=errors, conflict=True)
+        try:
+            _write_all(self._root, plan.items)
+        except OSError as error:
+            raise XpError(
+                f"cannot write {self._root}: {error.strerror or error}", hint="nothing was changed"
+            ) from error
+        return PolicyApplyResult(
+            updated_policy_set=load_directory(self._root),
+            written_uris=_uris(plan, "upsert_experience"),
+            deleted_uris=_uris(plan, "delete_experience"),
+            plans=tuple(independent_parts(plan)),
+        )
+
+
+def _repeated(location: Location, plan: PolicyUpdatePlan) -> PolicyUpdatePlan:
+    """Return the plan under the first `again` number whose id was never recorded."""
+    while listing(location, f"gradients/{plan.plan_id[:2]}/{plan.plan_id}"):
+        plan = plan.model_copy(update={"again": plan.again + 1})
+    return plan
+
+
+def _guard(plan: PolicyUpdatePlan, current: ExperienceSet) -> tuple[str, ...]:
+    """Return why the plan may not be applied to this set: other bases, twins, two for one."""
+    errors: list[str] = []
+    names = {fold(p.name): p.name for p in current.policies}
+    seen: set[str] = set()
+    for item in plan.items:
+        name = check_name(item.target_experience_name)
+        here = current.get(name)
+        if fold(name) in seen:
+            errors.append(f"{item.target_experience_uri}: two items for one target")
+        elif here is None and fold(name) in names:
+            errors.append(f"{item.target_experience_uri}: {names[fold(name)]} is there already")
+        elif (here.text if here else None) != item.before_content:
+            errors.append(f"{item.target_experience_uri}: the base has changed since the plan was made")
+        seen.add(fold(name))
+    return tuple(errors)
+
+
+def _applied(plan: PolicyUpdatePlan, policy_set: ExperienceSet) -> ExperienceSet:
+    pages = dict(policy_set.by_name)
+    for item in plan.items:
+        if item.after_content is None:
+            pages.pop(item.target_experience_name, None)
+        else:
+            pages[item.target_experience_name] = Experience(
+                name=item.target_experience_name, text=item.after_content
+            )
+    ordered = tuple(pages[name] for name in sorted(pages))
+    return policy_set.model_copy(update={"policies": ordered, "snapshot_id": ""})
+
+
+def _uris(plan: PolicyUpdatePlan, kind: str) -> tuple[str, ...]:
+    return tuple(i.target_experience_uri for i in plan.items if i.kind == kind)
+
+
+def _write_all(root: Path, items: tuple[PolicyPlanItem, ...]) -> None:
+    """Write every new text beside its target first, then rename; put the old bytes back if a rename fails."""
+    root.mkdir(parents=True, exist_ok=True)
+    staged: list[tuple[Path, Path | None]] = []
+    undo: list[tuple[Path, bytes | None]] = []
+    try:
+        for item in items:
+            target = root / f"{item.target_experience_name}.md"
+            staged.append((target, _stage(root, item.after_content)))
+        for target, new in staged:
+            undo.append((target, target.read_bytes() if target.exists() else None))
+            if new is None:
+                target.unlink()
+            else:
+                new.replace(target)
+    except OSError:
+        for target, old in reversed(undo):
+            if old is None:
+                target.unlink(missing_ok=True)
+            else:
+                target.write_bytes(old)
+        raise
+    finally:
+        for _, new in staged:
+            if new is not None:
+                new.unlink(missing_ok=True)
+
+
+def _stage(root: Path, text: str | None) -> Path | None:
+    if text is None:
+        return None
+    handle, path = tempfile.mkstemp(prefix=".xp-", dir=root)
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(path)

@@ -1,0 +1,19 @@
+"""The trainer's errors; all of them are XpErrors, so the command line shows them the same way.
+
+XpError
+├── ComponentError        a component broke its contract, or every rollout failed (exit 1)
+└── UsageError
+    └── RolloutError      rollouts that cannot be trained on, such as one without a case (exit 2)
+"""
+
+from __future__ import annotations
+
+from xpstore.errors import UsageError, XpError
+
+
+class ComponentError(XpError):
+    """A component returned what its contract forbids."""
+
+
+class RolloutError(UsageError):
+    """Rollouts that cannot be trained on."""

@@ -1,0 +1,144 @@
+"""The journals: what training saw and decided, kept so that nothing is lost and nothing is learned twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.domain import Received, Rollout, RolloutAnalysis, RubricEvaluation
+from xpstore import evidence
+from xpstore.history import candidates, reachable_plan_ids
+from xpstore.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trainer.store_door import StoreDoor
+    from xpstore.evidence import EvidenceFile
+    from xpstore.location import Location
+
+Event = dict[str, object]
+
+
+class NoJournal:
+    """For policies without a store: everything is new, nothing is remembered."""
+
+    async def receive(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
+        """Return each rollout once."""
+        del learner, again
+        return Received(fresh=tuple({r.id: r for r in rollouts}.values()))
+
+    async def analysed(self, analyses: Sequence[RolloutAnalysis], learner: str) -> None:
+        """Keep nothing."""
+
+    async def nothing(self, reasons: Mapping[str, str], learner: str) -> None:
+        """Keep nothing."""
+
+
+class GitJournal:
+    """The evidence branch: rollouts, cases, notes, and a ledger of what happened to each rollout.
+
+    A rollout is learned when a plan of the same learner that cites it is reachable from the branch or from
+    an open candidate, or when the learner has said that it teaches nothing. A deleted candidate frees its own.
+    """
+
+    def __init__(self, door: StoreDoor, branch: str, *, dry_run: bool = False) -> None:
+        self._door = door
+        self._branch = branch
+        self._dry_run = dry_run
+
+    async def receive(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
+        """Write the rollouts down before anything is made of them; then tell the new ones."""
+        unique = {r.id: r for r in rollouts}
+
+        def work(location: Location) -> Received:
+            ledgers = evidence.ledgers(location)
+            files = [f for r in unique.values() if r.id not in ledgers for f in _received(r)]
+            self._write(location, files, f"Receive {len(unique)} rollouts")
+            landed = _landed(location, self._branch)
+            known = [i for i in unique if not again and _is_learned(ledgers.get(i, []), learner, landed)]
+            fresh = [r for i, r in unique.items() if i not in known]
+            earlier = sorted(ledgers.keys() - {r.id for r in fresh})
+            return Received(
+                fresh=tuple(fresh),
+                already=tuple(known),
+                earlier=tuple(
+                    a for i in earlier if (a := _analysis(location, i, ledgers[i], learner)) is not None
+                ),
+            )
+
+        return await self._door.call(work)
+
+    async def analysed(self, analyses: Sequence[RolloutAnalysis], learner: str) -> None:
+        """Write the notes, and which of them belong to which rollout."""
+        files: list[EvidenceFile] = []
+        for analysis in analyses:
+            files += [
+                evidence.trajectory_file(t.id, t.model_dump(mode="json")) for t in analysis.trajectories
+            ]
+            event: Event = {
+                "event": "analysed",
+                "learner": learner,
+                "passed": analysis.evaluation.passed,
+                "score": analysis.evaluation.score,
+                "trajectories": [t.id for t in analysis.trajectories],
+            }
+            files.append(evidence.ledger_file(analysis.rollout.id, event))
+        message = f"Note what {len(analyses)} rollouts did"
+        await self._door.call(lambda location: self._write(location, files, message))
+
+    async def nothing(self, reasons: Mapping[str, str], learner: str) -> None:
+        """Write why, so that the same rollouts are not tried again by the same learner."""
+        files = [
+            evidence.ledger_file(rollout, {"event": "nothing", "learner": learner, "why": why})
+            for rollout, why in sorted(reasons.items())
+        ]
+        message = f"Record that {len(files)} rollouts taught nothing"
+        await self._door.call(lambda location: self._write(location, files, message))
+
+    def _write(self, location: Location, files: Sequence[EvidenceFile], message: str) -> None:
+        if files and not self._dry_run:
+            evidence.write(location, files, message)
+
+
+def _received(rollout: Rollout) -> list[EvidenceFile]:
+    case = rollout.case
+    return [
+        evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")),
+        evidence.case_file(case.id, case.model_dump(mode="json")),
+        evidence.ledger_file(rollout.id, {"event": "received", "case": case.id}),
+    ]
+
+
+def _landed(location: Location, branch: str) -> frozenset[str]:
+    refs = {location.config.main, branch, *candidates(location)}
+    return reachable_plan_ids(location, sorted(refs))
+
+
+def _is_learned(events: Sequence[Event], learner: str, landed: frozenset[str]) -> bool:
+    mine = [e for e in events if e.get("learner") == learner]
+    return any(e["event"] == "nothing" or (e["event"] == "planned" and e.get("plan") in landed) for e in mine)
+
+
+def _analysis(
+    location: Location, rollout_id: str, events: Sequence[Event], learner: str
+) -> RolloutAnalysis | None:
+    """Read an earlier rollout with the learner's notes; None when it was dropped or never analysed."""
+    if any(e["event"] == "dropped" for e in events):
+        return None
+    analysed = next((e for e in events if e["event"] == "analysed" and e.get("learner") == learner), None)
+    data = evidence.read(location, evidence.rollout_path(rollout_id))
+    if analysed is None or data is None:
+        return None
+    rollout = Rollout.model_validate_json(data)
+    return RolloutAnalysis(
+        rollout=rollout,
+        evaluation=rollout.evaluation
+        or RubricEvaluation.model_validate({"passed": analysed["passed"], "score": analysed["score"]}),
+        trajectories=tuple(_trajectories(location, analysed)),
+    )
+
+
+def _trajectories(location: Location, analysed: Event) -> list[Trajectory]:
+    ids = analysed.get("trajectories")
+    found = [evidence.read_trajectory(location, str(i)) for i in (ids if isinstance(ids, list) else [])]
+    return [Trajectory.model_validate(t) for t in found if t is not None]

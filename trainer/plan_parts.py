@@ -1,0 +1,94 @@
+"""Splits a plan into independent parts: one commit each, so that each can be reviewed and undone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xpstore.document import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from xpstore.gradient import PatchSemanticGradient
+    from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
+
+
+def independent_parts(plan: PolicyUpdatePlan) -> list[PolicyUpdatePlan]:
+    """Return plans whose items belong together, sorted by name; gradients and rollouts go with their items.
+
+    Items belong together when one gradient touches both: as its target or as what it supersedes.
+    """
+    if not plan.items:
+        return []
+    parts = [
+        _part(plan, names)
+        for names in _components([i.target_experience_name for i in plan.items], plan.gradients)
+    ]
+    return sorted(parts, key=lambda p: p.items[0].target_experience_name)
+
+
+def _components(names: Sequence[str], gradients: Iterable[PatchSemanticGradient]) -> list[set[str]]:
+    """Return the connected groups of names (union by gradients)."""
+    groups: list[set[str]] = [{n} for n in names]
+    for gradient in gradients:
+        touched = {gradient.target_experience_name, *gradient.supersedes} & set(names)
+        joined = [g for g in groups if g & touched]
+        if len(joined) > 1:
+            groups = [g for g in groups if not g & touched]
+            groups.append(set().union(*joined))
+    return groups
+
+
+def _part(plan: PolicyUpdatePlan, names: set[str]) -> PolicyUpdatePlan:
+    items = tuple(
+        sorted(
+            (i for i in plan.items if i.target_experience_name in names),
+            key=lambda i: i.target_experience_name,
+        )
+    )
+    gradients = tuple(g for g in plan.gradients if names & {g.target_experience_name, *g.supersedes})
+    cited = {r for g in gradients for r in g.rollouts}
+    rollouts = tuple(r for r in plan.rollouts if not gradients or r.id in cited)
+    return plan.model_copy(
+        update={
+            "items": items,
+            "gradients": gradients,
+            "rollouts": rollouts,
+            "subject": plan.subject or _subject(items),
+            "rationale": plan.rationale or _rationale(gradients, rollouts),
+        }
+    )
+
+
+def _subject(items: Sequence[PolicyPlanItem]) -> str:
+    """Say what changes in words such as `book-reservation: learn 2 lessons, update 1`."""
+    item = items[0]
+    more = f" (and {len(items) - 1} more)" if len(items) > 1 else ""
+    if item.after_content is None:
+        return f"{item.target_experience_name}: remove the page{more}"
+    before, after = _statements(item.before_content), _statements(item.after_content)
+    counts = {
+        "learn": len(after.keys() - before.keys()),
+        "update": sum(after[k] != before[k] for k in after.keys() & before.keys()),
+        "drop": len(before.keys() - after.keys()),
+    }
+    verbs = [(v, n) for v, n in counts.items() if n]
+    if not verbs:
+        return f"{item.target_experience_name}: update the front matter{more}"
+    (verb, number), rest = verbs[0], verbs[1:]
+    words = [f"{verb} {number} lesson{'' if number == 1 else 's'}", *(f"{v} {n}" for v, n in rest)]
+    return f"{item.target_experience_name}: {', '.join(words)}{more}"
+
+
+def _statements(text: str | None) -> dict[str, str]:
+    """Key → text of what counts as a lesson: everything outside the Situation section."""
+    if text is None:
+        return {}
+    return {s.key: s.text for s in Document.parse(text).statements() if s.section.casefold() != "situation"}
+
+
+def _rationale(gradients: Sequence[PatchSemanticGradient], rollouts: Sequence[RolloutRef]) -> str:
+    failed = sum(r.passed is False for r in rollouts)
+    evidence = f"Evidence: {len(rollouts)} rollouts, {failed} failed." if rollouts else ""
+    reasons = list(dict.fromkeys(g.rationale.strip() for g in gradients if g.rationale.strip()))
+    return "\n\n".join([*([evidence] if evidence else []), *reasons])

@@ -1,0 +1,160 @@
+"""`xp train`: files of rollouts in, experience commits on a branch out. The pipeline put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from trainer.components.gradient_estimator import ExperienceGradientEstimator
+from trainer.components.memory_store import BranchPolicy
+from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
+from trainer.components.policy_trainer import BatchPolicyTrainer, train_from_rollouts
+from trainer.components.policy_updater import DryRunPolicyUpdater, GitPolicyUpdater
+from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
+from trainer.context import ApplyContext, PatchMergePolicyOptimizerContext, PipelineContext
+from trainer.domain import RolloutFailure
+from trainer.engine import PolicyTrainingEngine
+from trainer.importers import read_rollouts
+from trainer.journal import GitJournal
+from trainer.offline import OfflineEditor, OfflineExtractor
+from trainer.offline.merger import StatementMerger
+from trainer.redaction import redact_rollout
+from trainer.store_door import StoreDoor
+from xpstore.hashing import content_id
+from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from trainer.domain import Rollout, RolloutTrainingResult
+    from trainer.importers import Problem
+    from xpstore.plan import PolicyUpdatePlan
+
+
+class PlanSummary(Frozen):
+    """One plan of the run."""
+
+    plan_id: str
+    commit: str
+    """Empty in a dry run."""
+    subject: str
+    items: tuple[str, ...]
+    """Names of the experiences."""
+    lessons: int
+    """How many edits it joins."""
+
+
+class TrainReport(Frozen):
+    """What a training run did; `xp train --json` prints it."""
+
+    run_id: str
+    branch: str
+    dry_run: bool
+    rollouts: int
+    """Rollouts read, each once."""
+    passed: int
+    already: tuple[str, ...] = ()
+    problems: tuple[dict[str, JsonValue], ...] = ()
+    """Records that could not be read: file, line, error."""
+    failures: tuple[RolloutFailure, ...] = ()
+    nothing: dict[str, str] = {}
+    """Rollout id → why it taught nothing."""
+    refused: dict[str, str] = {}
+    """Experience → why its edits could not be merged."""
+    plans: tuple[PlanSummary, ...] = ()
+    report: dict[str, JsonValue] = {}
+    """The learner's own account: candidates, kept, dropped by reason."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 when every new rollout failed, else 0."""
+        fresh = self.rollouts - len(self.already)
+        return 1 if fresh and len({f.rollout for f in self.failures}) >= fresh else 0
+
+
+async def train_files(  # noqa: PLR0913  # the options of `xp train`
+    paths: Sequence[Path],
+    *,
+    location: Path,
+    store: str | None = None,
+    branch: str | None = None,
+    dry_run: bool = False,
+    again: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> TrainReport:
+    """Train the offline learner on files of rollouts. Raises XpError; nothing is half-written.
+
+    Without `branch` the run has a branch of its own, `train/<run>`; the run id is a hash of what is trained,
+    so the same files make the same branch.
+    """
+    imported = read_rollouts(paths)
+    rollouts = _redacted(imported.rollouts, progress)
+    async with StoreDoor(location, store) as door:
+        run_id = content_id([sorted(r.id for r in rollouts), OfflineEditor.learner, again])[:8]
+        target = branch or await door.call(lambda found: f"{found.candidate_prefix}{run_id}")
+        policy = BranchPolicy(door, target)
+        engine = PolicyTrainingEngine(
+            analyzer=TrajectoryRolloutAnalyzer(OfflineExtractor()),
+            estimator=ExperienceGradientEstimator(OfflineEditor()),
+            optimizer=PatchMergePolicyOptimizer(StatementMerger()),
+            updater=DryRunPolicyUpdater() if dry_run else GitPolicyUpdater(door),
+            policy=policy,
+            progress=progress,
+        )
+        trainer = BatchPolicyTrainer(engine, GitJournal(door, target, dry_run=dry_run))
+        context = PipelineContext(
+            optimization_context=PatchMergePolicyOptimizerContext(run_id=run_id),
+            apply_context=ApplyContext(run_id=run_id, branch=target, again=again),
+        )
+        result = await train_from_rollouts(trainer, rollouts, await policy.reload(), context)
+    return _report(result, rollouts, imported.problems, run_id=run_id, branch=target, dry_run=dry_run)
+
+
+def _redacted(rollouts: Sequence[Rollout], progress: Callable[[str, int, int], None] | None) -> list[Rollout]:
+    """Redact first of all: ids are made from what may be kept. Duplicates go."""
+    redacted: dict[str, Rollout] = {}
+    for number, rollout in enumerate(rollouts, 1):
+        clean = redact_rollout(rollout)
+        redacted.setdefault(clean.id, clean)
+        if progress:
+            progress("redact", number, len(rollouts))
+    return list(redacted.values())
+
+
+def _report(  # noqa: PLR0913  # everything a report tells
+    result: RolloutTrainingResult,
+    rollouts: Sequence[Rollout],
+    problems: Sequence[Problem],
+    *,
+    run_id: str,
+    branch: str,
+    dry_run: bool,
+) -> TrainReport:
+    commits = result.apply_result.commits or ("",) * len(result.plans)
+    report, refused = result.metadata.get("report"), result.metadata.get("refused")
+    return TrainReport(
+        run_id=run_id,
+        branch=branch,
+        dry_run=dry_run,
+        rollouts=len(rollouts),
+        passed=sum(r.evaluation is not None and r.evaluation.passed for r in rollouts),
+        already=result.already,
+        problems=tuple({"file": p.file, "line": p.line, "error": p.error} for p in problems),
+        failures=result.failures,
+        nothing=result.nothing,
+        refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
+        plans=tuple(_summary(p, c) for p, c in zip(result.plans, commits, strict=True)),
+        report=report if isinstance(report, dict) else {},
+    )
+
+
+def _summary(plan: PolicyUpdatePlan, commit: str) -> PlanSummary:
+    return PlanSummary(
+        plan_id=plan.plan_id,
+        commit=commit,
+        subject=plan.subject,
+        items=tuple(i.target_experience_name for i in plan.items),
+        lessons=len(plan.gradients),
+    )
