@@ -1,0 +1,56 @@
+"""What every verb is handed: where `xp` was called, and the options that stand before the verb."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.errors import UsageError
+
+if TYPE_CHECKING:
+    from xpstore.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The options before the verb."""
+
+    cwd: Path
+    """The directory of `-C`, else the current one; absolute."""
+    store: str | None = None
+    """The prefix of a store where several are possible."""
+    paging: bool = True
+
+    def location(self) -> Location:
+        """Return the store around the directory. Raises NotAStoreError."""
+        from xpstore.location import Location
+
+        return Location.find(self.cwd, self.store)
+
+    def pager(self) -> str:
+        """Return the pager's command line, as git chooses it without `core.pager`; empty = none."""
+        if not self.paging:
+            return ""
+        for variable in ("GIT_PAGER", "PAGER"):
+            if variable in os.environ:
+                return os.environ[variable]
+        return "less"
+
+    def file(self, name: str) -> Path:
+        """Return an input file: relative to the directory of `-C` as in git, or to where `xp` was called.
+
+        Raises UsageError where there is no such file.
+        """
+        for base in (self.cwd, Path.cwd()):
+            if (base / name).is_file():
+                return base / name
+        raise UsageError(f"there is no file '{name}'", hint=f"It was looked for in {self.cwd}.")
+
+
+pass_app = click.make_pass_decorator(App)
+json_option = click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
+dry_run_option = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; write nothing.")

@@ -1,0 +1,116 @@
+"""The verbs of `xp`: found through the entry-point group `xpstore.commands`, imported when used.
+
+A verb is an entry point `<verb> = "<module>:<click command>"`. The first line of the module's docstring
+is its line in `xp --help`; it is read from the source, so listing the verbs imports none of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+import click
+
+from xpstore.errors import RepositoryError, UsageError
+
+GROUP = "xpstore.commands"
+
+# How `xp --help` lists the verbs; those that are not named here come last, under a heading of their own.
+LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Start and learn", ("init", "train")),
+    ("See what was learned", ("log", "show", "diff", "status")),
+    ("Give it to an agent", ("context", "search")),
+    ("Change your mind", ("revert", "promote", "deprecate", "archive", "forget")),
+    ("Check and set up", ("verify", "completion")),
+)
+OTHERS = "Further commands"
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Return the verbs that are installed, by name; of two with one name, the store's own wins."""
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=GROUP):
+        if entry.name not in found or entry.module.partition(".")[0] == "xpstore":
+            found[entry.name] = entry
+    return found
+
+
+def summary(entry: EntryPoint) -> str:
+    """Return the first line of the docstring of the verb's module, without importing anything."""
+    source = _source(entry.module)
+    if source is None:
+        return ""
+    docstring = ast.get_docstring(ast.parse(source.read_bytes())) or ""
+    return docstring.partition("\n")[0].rstrip(".")
+
+
+def _source(module: str) -> Path | None:
+    top, *rest = module.split(".")
+    spec = importlib.util.find_spec(top)  # a name without dots: found, not imported
+    if spec is None:
+        return None
+    if not rest:
+        return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+    for folder in spec.submodule_search_locations or ():
+        source = Path(folder, *rest)
+        for file in (source.with_suffix(".py"), source / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+class VerbGroup(click.Group):
+    """A click group whose sub-commands are the installed verbs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order of their names (shell completion asks for it)."""
+        del ctx
+        return sorted(installed())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one verb, or None where there is none of this name.
+
+        Raises RepositoryError where its module does not import or holds no command.
+        """
+        del ctx
+        entry = installed().get(cmd_name)
+        if entry is None:
+            return None
+        try:
+            command = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise RepositoryError(
+                f"the verb '{cmd_name}' ({entry.value}) does not load: {error}",
+                hint="Install its package again, or uninstall it.",
+            ) from error
+        if not isinstance(command, click.Command):
+            raise RepositoryError(f"the verb '{cmd_name}' ({entry.value}) is no click command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that the arguments name. Raises UsageError with the closest one as the hint."""
+        name = args[0]
+        verbs = installed()
+        if name not in verbs and not ctx.resilient_parsing:
+            close = get_close_matches(name, verbs, 1)
+            hint = f"Did you mean 'xp {close[0]}'?" if close else "'xp --help' lists the commands."
+            raise UsageError(f"'{name}' is not an xp command", hint=hint)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs under the headings of LAYOUT."""
+        del ctx
+        verbs = installed()
+        known = {name for _, names in LAYOUT for name in names}
+        others = tuple(sorted(verbs.keys() - known))
+        width = max(map(len, verbs), default=0)
+        for title, names in (*LAYOUT, (OTHERS, others)):
+            rows = [(f"{name:{width}}", summary(verbs[name])) for name in names if name in verbs]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
