@@ -1,4 +1,4 @@
-"""What the commands write: text for people (pager, colour), one JSON object for programs, progress.
+"""What the commands write: text for people (colour), one JSON object for programs, progress.
 
 Text from the store is other people's: on a terminal its control characters are shown, never obeyed.
 """
@@ -8,22 +8,20 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import signal
-import subprocess
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
+from xpstore.names import invisible_spans
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-# C0 without tab and newline, DEL, C1; then what reorders or hides text: bidi controls, zero width, tags.
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-)
+# What moves the cursor or breaks a line although it is legal in a text.
+_BREAKS = re.compile("[\x0b-\x0d\x85\u2028\u2029]")
 
 
 def to_terminal() -> bool:
@@ -43,34 +41,21 @@ def paint(text: str, colour: str = "", *, bold: bool = False) -> str:
     """
     if not to_terminal():
         return text
-    shown = _CONTROLS.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+    shown = _visible(text)
     if not coloured() or not (colour or bold):
         return shown
     return click.style(shown, fg=colour or None, bold=bold or None)
 
 
-def page(lines: Iterable[str], pager: str = "") -> None:
-    """Write lines; on a terminal through the pager, as git does.
+def _visible(text: str) -> str:
+    spans = [(start, end) for start, end, _ in invisible_spans(text)]
+    for start, end in reversed(spans):
+        text = text[:start] + "".join(map(_named, text[start:end])) + text[end:]
+    return _BREAKS.sub(lambda found: _named(found[0]), text)
 
-    `pager` is a shell command line; empty or `cat` = none. A reader who quits early is no error.
-    """
-    if not to_terminal() or pager in {"", "cat"}:
-        for line in lines:
-            click.echo(line, color=coloured())
-        return
-    sys.stdout.flush()
-    settings = {"LESS": "FRX", "LV": "-c"}  # git's: quit if it fits, keep colours and the screen
-    command = ["sh", "-c", pager] if os.name != "nt" else shlex.split(pager)
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, env={**settings, **os.environ}, text=True, encoding="utf-8"
-    )
-    try:
-        process.communicate("\n".join(lines) + "\n")
-    finally:
-        # A Ctrl-C is for the pager: leaving before it does would leave the terminal to two readers.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        process.wait()
-        signal.signal(signal.SIGINT, before)
+
+def _named(char: str) -> str:
+    return f"<U+{ord(char):04X}>"
 
 
 def emit(value: Mapping[str, object]) -> None:
@@ -81,13 +66,20 @@ def emit(value: Mapping[str, object]) -> None:
 
 
 def note(text: str) -> None:
-    """Write a remark to standard error, where it disturbs no pipe."""
-    click.echo(text, err=True)
+    """Write a remark to standard error, where it disturbs no pipe; as harmless as `paint`'s text."""
+    click.echo(_visible(text) if sys.stderr.isatty() else text, err=True)
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
     """Return `1 lesson`, `2 lessons`."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def grouped(items: Iterable[str], limit: int) -> list[tuple[str, int]]:
+    """Return the distinct items with their counts, commonest first; the rest as one row."""
+    ordered = sorted(Counter(items).items(), key=lambda row: (-row[1], row[0]))
+    rest = sum(count for _, count in ordered[limit:])
+    return [*ordered[:limit], ("for other reasons", rest)] if rest else ordered
 
 
 def shortened(identifier: str, length: int = 9) -> str:

@@ -1,0 +1,138 @@
+"""Learn from recorded rollouts: one commit per independent lesson.
+
+FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lines with "messages" and
+"score". Everything is redacted before it is kept. The commits land on a branch of their own; nothing is
+accepted until it is merged.
+
+JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "already": [id], "problems": [{"file", "line",
+"error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing": {rollout: why}, "refused":
+{experience: why}, "plans": [{"plan_id", "commit", "subject", "items", "lessons"}], "report": the learner's}
+
+Exit code 1 when every new rollout failed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, dry_run_option, json_option, pass_app
+from xpstore.cli.output import counted, emit, grouped, paint, progress, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.train import TrainReport
+
+PROBLEMS_SHOWN = 5
+REASONS_SHOWN = 10
+
+
+@click.command(help=__doc__)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--branch", metavar="BRANCH", help="Where the commits go.  [default: train/RUN]")
+@click.option("--again", is_flag=True, help="Learn once more from rollouts that were learned before.")
+@dry_run_option
+@json_option
+@click.pass_context
+@pass_app
+def command(  # noqa: PLR0913  # the options of the verb
+    app: App,
+    ctx: click.Context,
+    files: tuple[str, ...],
+    branch: str | None,
+    *,
+    again: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Train; see the module's docstring."""
+    paths = [app.file(name) for name in files]
+    main = app.location().config.main  # a missing store is reported before anything heavy is loaded
+
+    import asyncio
+
+    from trainer.train import train_files
+
+    with progress() as report_progress:
+        report = asyncio.run(
+            train_files(
+                paths,
+                location=app.cwd,
+                store=app.store,
+                branch=branch,
+                dry_run=dry_run,
+                again=again,
+                progress=report_progress,
+            )
+        )
+    if as_json:
+        emit({**report.model_dump(mode="json"), "exit_code": report.exit_code})
+    else:
+        for line in describe(report, main):
+            click.echo(line)
+    ctx.exit(report.exit_code)
+
+
+def describe(report: TrainReport, main: str) -> Iterator[str]:
+    """Yield the report for people: counts, commits, what taught nothing, what to type next."""
+    failed = len({f.rollout for f in report.failures})
+    counts = [counted(report.rollouts, "rollout"), f"{report.passed} passed"]
+    counts += [f"{len(report.already)} already learned"] if report.already else []
+    counts += [f"{failed} failed to be read by the learner"] if failed else []
+    yield ", ".join(counts)
+    yield from _commits(report)
+    yield from _reasons("Taught nothing:", list(report.nothing.values()))
+    yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
+    yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in report.failures])
+    yield from _left_out(report)
+    yield from _problems(report)
+    if report.plans and not report.dry_run:
+        yield ""
+        yield "Next:"
+        yield paint(f"  xp log {report.branch}")
+        yield paint(f"  git diff {main}...{report.branch}")
+
+
+def _commits(report: TrainReport) -> Iterator[str]:
+    if not report.plans:
+        fresh = report.rollouts - len(report.already)
+        yield (
+            "Everything here is already learned." if report.already and not fresh else "Nothing was learned."
+        )
+        return
+    commits = counted(len(report.plans), "commit")
+    lessons = counted(sum(p.lessons for p in report.plans), "lesson")
+    where = f"on {report.branch}"
+    yield paint(
+        f"{lessons}, {commits} {where}" if not report.dry_run else f"{lessons}; would be {commits} {where}"
+    )
+    for plan in report.plans:
+        sha = paint(shortened(plan.commit or plan.plan_id), "yellow")
+        yield f"  {sha} {paint(plan.subject)}"
+
+
+def _reasons(title: str, reasons: list[str]) -> Iterator[str]:
+    if reasons:
+        yield title
+        for reason, count in grouped(reasons, REASONS_SHOWN):
+            yield f"  {count:4}  {paint(reason)}"
+
+
+def _left_out(report: TrainReport) -> Iterator[str]:
+    dropped = report.report.get("dropped")
+    if isinstance(dropped, dict) and dropped:
+        counts = [(str(why), how) for why, how in dropped.items() if isinstance(how, int)]
+        yield "Left out, by reason:"
+        for why, number in sorted(counts, key=lambda pair: (-pair[1], pair[0])):
+            yield f"  {number:4}  {paint(why)}"
+
+
+def _problems(report: TrainReport) -> Iterator[str]:
+    if report.problems:
+        yield f"Skipped {counted(len(report.problems), 'broken record')}:"
+        for problem in report.problems[:PROBLEMS_SHOWN]:
+            yield paint(f"  {problem['file']}:{problem['line']}: {problem['error']}")
+        if len(report.problems) > PROBLEMS_SHOWN:
+            yield f"  and {len(report.problems) - PROBLEMS_SHOWN} more (--json lists all)"

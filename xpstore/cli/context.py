@@ -1,0 +1,64 @@
+"""Print what an agent should read before a task.
+
+The best pages for the task that fit into the budget, whole, best first; a page is cut only where nothing
+would fit otherwise. Only what is served: status production or staging. Without --ref, from the main
+branch. Tokens are estimated.
+
+JSON: {"ref", "commit", "task", "budget", "tokens", "pages": [{"name", "score", "tokens", "whole", "text"}],
+"left_out": [{"name", "score", "tokens"}], "unreadable": {name: why}}
+"""
+
+from __future__ import annotations
+
+import click
+
+from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.output import emit, note, paint
+
+
+@click.command(help=__doc__)
+@click.argument("task", nargs=-1, required=True, metavar="TASK...")
+@click.option("--ref", metavar="REF", help="Branch, tag or commit to read.  [default: the main branch]")
+@click.option(
+    "--budget",
+    default=4000,
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    show_default=True,
+    help="How much to read.",
+)
+@json_option
+@pass_app
+def command(app: App, task: tuple[str, ...], ref: str | None, budget: int, *, as_json: bool) -> None:
+    """Choose and print; see the module's docstring."""
+    from xpstore.serving import read_for, readable
+    from xpstore.snapshot import snapshot
+
+    location = app.location()
+    experiences = snapshot(location, ref or location.main_ref)
+    reading = read_for(experiences, " ".join(task), budget)
+    unreadable = readable(experiences)[1]
+    if as_json:
+        emit(
+            {
+                "ref": ref or location.config.main,
+                "commit": experiences.snapshot_id,
+                "task": " ".join(task),
+                "budget": budget,
+                "tokens": reading.tokens,
+                "pages": [
+                    {"name": p.name, "score": p.score, "tokens": p.tokens, "whole": p.whole, "text": p.text}
+                    for p in reading.pages
+                ],
+                "left_out": [
+                    {"name": p.name, "score": p.score, "tokens": p.tokens} for p in reading.left_out
+                ],
+                "unreadable": unreadable,
+            }
+        )
+        return
+    click.echo("\n".join(paint(page.text) for page in reading.pages), nl=False)
+    for page in reading.left_out:
+        note(f"left out for the budget: {page.name} (about {page.tokens} tokens)")
+    for name, why in unreadable.items():
+        note(f"not read: {name}: {why}")
