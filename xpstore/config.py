@@ -1,0 +1,167 @@
+"""xp.toml: what makes a directory a store. Read strictly, written for people."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
+
+from xpstore.errors import FormatError, InvalidNameError
+from xpstore.names import check_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from _typeshed import DataclassInstance
+
+FORMAT = 1
+FILE_NAME = "xp.toml"
+
+# Reads an older format as the next newer one; the key is the older format's number.
+UPCASTERS: dict[int, Callable[[dict[str, object]], dict[str, object]]] = {}
+
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_BRANCH = re.compile(
+    r"(?!.*(?:[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)))(?![-/.@]$|[-/.]).*[^/.]", re.DOTALL
+)
+_ANY = re.compile(".*", re.DOTALL)
+_KEY_HINTS = {
+    "id": "every store has an id, written by `xp init`; restore the line from git",
+    "name": "a name is text; the first store of a repository has none",
+    "main": "write the name of a branch, without `refs/heads/`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Guards against a plan that does too much; a plan over one of them is refused."""
+
+    items_per_plan: int = field(default=50, metadata={"help": "experiences that one plan may change"})
+    deletes_per_plan: int = field(default=5, metadata={"help": "experiences that one plan may delete"})
+    file_bytes: int = field(default=65_536, metadata={"help": "size of one experience, in bytes"})
+    file_lines: int = field(default=1_000, metadata={"help": "length of one experience, in lines"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """The settings of one store; a table of xp.toml is a dataclass whose fields all have defaults."""
+
+    format: int
+    id: str
+    name: str = ""
+    """Part of every ref of a second store in the same repository; empty for the first."""
+    main: str = "main"
+    """The branch that agents read and people review."""
+    limits: Limits = field(default_factory=Limits)
+
+
+Table = TypeVar("Table", bound="DataclassInstance")
+
+
+def parse_config(text: str, where: str) -> StoreConfig:
+    """Read xp.toml. Raises FormatError: bad TOML, a newer format, unknown keys, wrong types."""
+    try:
+        raw: dict[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{where}: {error}", hint="xp.toml is written in TOML: https://toml.io") from error
+    data = _current(raw, where)
+    _refuse_unknown(data, [f.name for f in fields(StoreConfig)], where)
+    return StoreConfig(
+        format=FORMAT,
+        id=_checked(data, "id", "", _ID, where),
+        name=_store_name(data, where),
+        main=_checked(data, "main", "main", _BRANCH, where),
+        limits=_table(Limits, data, "limits", where),
+    )
+
+
+def render_config(config: StoreConfig) -> str:
+    """Return the xp.toml of these settings, with a comment for each."""
+    lines = [
+        "# This directory is an experience store: Markdown that agents read, one git commit per lesson.",
+        "",
+        "# The layout of the store. Programs that are too old refuse it.",
+        f"format = {config.format}",
+        "# Names this store in plans and evidence. Copies keep it; do not edit.",
+        f"id = {_literal(config.id)}",
+    ]
+    if config.name:
+        lines += [
+            "# Part of this store's branch names, because it shares the repository with another store.",
+            f"name = {_literal(config.name)}",
+        ]
+    lines += ["# The branch that agents read, and where candidates land.", f"main = {_literal(config.main)}"]
+    lines += _table_lines("limits", config.limits)
+    return "\n".join(lines) + "\n"
+
+
+def _current(data: dict[str, object], where: str) -> dict[str, object]:
+    version = data.get("format")
+    if type(version) is not int or version < 0:
+        raise FormatError(f"{where}: `format` must be a whole number", hint=f"write `format = {FORMAT}`")
+    if version > FORMAT:
+        raise FormatError(
+            f"{where}: format {version} is newer than this program, which reads up to {FORMAT}",
+            hint="upgrade xpstore",
+        )
+    while version < FORMAT:
+        if version not in UPCASTERS:
+            raise FormatError(f"{where}: format {version} is unknown", hint=f"write `format = {FORMAT}`")
+        data = UPCASTERS[version](data)
+        version += 1
+    return data
+
+
+def _refuse_unknown(data: Mapping[str, object], known: list[str], where: str, table: str = "") -> None:
+    for key in data:
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            hint = f"did you mean `{close[0]}`?" if close else f"known keys: {', '.join(known)}"
+            raise FormatError(f"{where}: unknown key `{table}{key}`", hint=hint)
+
+
+def _checked(data: Mapping[str, object], key: str, default: str, pattern: re.Pattern[str], where: str) -> str:
+    value = data.get(key, default)
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise FormatError(f"{where}: `{key}` is {value!r}", hint=_KEY_HINTS[key])
+    return value
+
+
+def _store_name(data: Mapping[str, object], where: str) -> str:
+    value = _checked(data, "name", "", _ANY, where)
+    try:
+        return check_name(value) if value else ""
+    except InvalidNameError as error:
+        raise FormatError(f"{where}: `name`: {error.message}", hint=error.hint) from error
+
+
+def _table(kind: type[Table], data: Mapping[str, object], name: str, where: str) -> Table:
+    """Read one table into its dataclass; a value has the type of its default, numbers are not negative."""
+    table = data.get(name, {})
+    if not isinstance(table, dict):
+        raise FormatError(f"{where}: `{name}` is not a table", hint=f"write `[{name}]` and its keys below")
+    default = kind()
+    _refuse_unknown(table, [f.name for f in fields(kind)], where, f"{name}.")
+    for key, value in table.items():
+        wanted = type(getattr(default, key))
+        is_negative = isinstance(value, (int, float)) and value < 0
+        if type(value) is not wanted or is_negative:
+            article = "a whole number, 0 or more" if wanted is int else f"of type {wanted.__name__}"
+            raise FormatError(
+                f"{where}: `{name}.{key}` is {value!r}, it must be {article}",
+                hint=f"the default is {_literal(getattr(default, key))}",
+            )
+    return replace(default, **table)
+
+
+def _table_lines(name: str, table: DataclassInstance) -> list[str]:
+    summary = (type(table).__doc__ or "").split("\n", 1)[0]
+    keys = [f"{f.name} = {_literal(getattr(table, f.name))}  # {f.metadata['help']}" for f in fields(table)]
+    return ["", f"# {summary}", f"[{name}]", *keys]
+
+
+def _literal(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
