@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.domain import Received, Rollout, RolloutAnalysis, RubricEvaluation
-from xpstore import evidence
+from xpstore import evidence, layout, note
 from xpstore.history import candidates, reachable_plan_ids
-from xpstore.trajectory import Trajectory
+from xpstore.ledger import Event, is_learned, ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from trainer.store_door import StoreDoor
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
-
-Event = dict[str, object]
+    from xpstore.trajectory import Trajectory
 
 
 class NoJournal:
@@ -38,7 +37,7 @@ class GitJournal:
     """The evidence branch: rollouts, cases, notes, and a ledger of what happened to each rollout.
 
     A rollout is learned when a plan of the same learner that cites it is reachable from the branch or from
-    an open candidate, or when the learner has said that it teaches nothing. A deleted candidate frees its own.
+    an open candidate, or when the learner has said that it teaches nothing. Deleting one frees its own.
     """
 
     def __init__(self, door: StoreDoor, branch: str, *, dry_run: bool = False) -> None:
@@ -51,18 +50,19 @@ class GitJournal:
         unique = {r.id: r for r in rollouts}
 
         def work(location: Location) -> Received:
-            ledgers = evidence.ledgers(location)
-            files = [f for r in unique.values() if r.id not in ledgers for f in _received(r)]
+            known_before = ledgers(location)
+            files = [f for r in unique.values() if r.id not in known_before for f in _received(r)]
             self._write(location, files, f"Receive {len(unique)} rollouts")
             landed = _landed(location, self._branch)
-            known = [i for i in unique if not again and _is_learned(ledgers.get(i, []), learner, landed)]
-            fresh = [r for i, r in unique.items() if i not in known]
-            earlier = sorted(ledgers.keys() - {r.id for r in fresh})
+            events = {i: known_before.get(i, []) for i in unique}
+            known = [i for i in unique if not again and is_learned(events[i], learner, landed)]
+            fresh = [r for i, r in unique.items() if i not in set(known)]
+            earlier = sorted(known_before.keys() - {r.id for r in fresh})
             return Received(
                 fresh=tuple(fresh),
                 already=tuple(known),
                 earlier=tuple(
-                    a for i in earlier if (a := _analysis(location, i, ledgers[i], learner)) is not None
+                    a for i in earlier if (a := _analysis(location, i, known_before[i], learner)) is not None
                 ),
             )
 
@@ -72,9 +72,7 @@ class GitJournal:
         """Write the notes, and which of them belong to which rollout."""
         files: list[EvidenceFile] = []
         for analysis in analyses:
-            files += [
-                evidence.trajectory_file(t.id, t.model_dump(mode="json")) for t in analysis.trajectories
-            ]
+            files += [evidence.trajectory_file(t.id, note.to_text(t)) for t in analysis.trajectories]
             event: Event = {
                 "event": "analysed",
                 "learner": learner,
@@ -114,11 +112,6 @@ def _landed(location: Location, branch: str) -> frozenset[str]:
     return reachable_plan_ids(location, sorted(refs))
 
 
-def _is_learned(events: Sequence[Event], learner: str, landed: frozenset[str]) -> bool:
-    mine = [e for e in events if e.get("learner") == learner]
-    return any(e["event"] == "nothing" or (e["event"] == "planned" and e.get("plan") in landed) for e in mine)
-
-
 def _analysis(
     location: Location, rollout_id: str, events: Sequence[Event], learner: str
 ) -> RolloutAnalysis | None:
@@ -126,7 +119,7 @@ def _analysis(
     if any(e["event"] == "dropped" for e in events):
         return None
     analysed = next((e for e in events if e["event"] == "analysed" and e.get("learner") == learner), None)
-    data = evidence.read(location, evidence.rollout_path(rollout_id))
+    data = evidence.read(location, layout.rollout_path(rollout_id))
     if analysed is None or data is None:
         return None
     rollout = Rollout.model_validate_json(data)
@@ -140,5 +133,6 @@ def _analysis(
 
 def _trajectories(location: Location, analysed: Event) -> list[Trajectory]:
     ids = analysed.get("trajectories")
-    found = [evidence.read_trajectory(location, str(i)) for i in (ids if isinstance(ids, list) else [])]
-    return [Trajectory.model_validate(t) for t in found if t is not None]
+    paths = [layout.trajectory_path(str(i)) for i in ids] if isinstance(ids, list) else []
+    texts = [(p, data) for p in paths if (data := evidence.read(location, p)) is not None]
+    return [note.from_text(data.decode(), path) for path, data in texts]

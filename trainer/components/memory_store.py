@@ -73,7 +73,7 @@ class BranchPolicy:
 
 
 class DirectoryPolicy:
-    """PolicyHandle on a plain directory: without history, a statement with figures below it is a learner's."""
+    """PolicyHandle on a plain directory: without history, a statement with figures is a learner's."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import asyncio
+
+from tests.trainer.doubles import page
+from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
+from trainer.context import PatchMergePolicyOptimizerContext
+from trainer.offline.merger import StatementMerger
+from trainer.patch_merge import MergeOutcome, MergeRefusal
+from xpstore.experience import Experience, ExperienceSet, MemoryFile
+from xpstore.gradient import PatchSemanticGradient
+
+CONTEXT = PatchMergePolicyOptimizerContext(run_id="r1")
+
+
+def policy(**texts):
+    pages = tuple(Experience(name=n, text=t, version=3) for n, t in sorted(texts.items()))
+    return ExperienceSet(root_uri="", policies=pages, snapshot_id="c" * 40)
+
+
+def gradient(name, before, after, *, confidence=0.5, uri="trajectories/aa/x.md", supersedes=()):
+    return PatchSemanticGradient(
+        before_file=MemoryFile(name=name, content=before) if before is not None else None,
+        after_file=MemoryFile(name=name, content=after) if after is not None else None,
+        rationale="why",
+        evidence_trajectory_uris=(uri,),
+        supersedes=supersedes,
+        confidence=confidence,
+    )
+
+
+def plan(gradients, policy_set, merger=None):
+    optimizer = PatchMergePolicyOptimizer(merger or StatementMerger())
+    return asyncio.run(optimizer.plan(gradients, policy_set, CONTEXT))
+
+
+def test_no_gradients_no_items():
+    assert plan([], policy()).items == ()
+
+
+def test_edits_of_one_page_are_merged_into_one_item():
+    old = page("a", "one")
+    edits = [
+        gradient("a", old, page("a", "one\n- two"), confidence=0.4, uri="trajectories/aa/1.md"),
+        gradient("a", old, page("a", "one\n- three"), confidence=0.9, uri="trajectories/aa/2.md"),
+    ]
+    made = plan(edits, policy(a=old))
+    (item,) = made.items
+    assert item.after_content == page("a", "one\n- two\n- three")
+    assert item.before_content == old
+    assert item.base_version == 3
+    assert item.confidence == 0.9
+    assert item.evidence_trajectory_uris == ("trajectories/aa/1.md", "trajectories/aa/2.md")
+    assert made.base_commit == "c" * 40
+    assert len(made.gradients) == 2
+
+
+def test_an_edit_computed_on_an_older_page_keeps_what_came_since():
+    old = page("a", "one")
+    made = plan([gradient("a", old, page("a", "one\n- two"))], policy(a=page("a", "one\n- human")))
+    assert "human" in made.items[0].after_content
+    assert "two" in made.items[0].after_content
+
+
+def test_an_edit_that_changes_nothing_is_no_item():
+    old = page("a", "one")
+    assert plan([gradient("a", old, old)], policy(a=old)).items == ()
+
+
+def test_a_deletion_is_an_item():
+    old = page("a", "one")
+    (item,) = plan([gradient("a", old, None)], policy(a=old)).items
+    assert (item.kind, item.after_content) == ("delete_experience", None)
+
+
+def test_a_superseded_page_goes_only_when_nothing_of_it_is_lost():
+    old = page("old", "one")
+    whole = gradient("a", None, page("a", "one\n- two"), supersedes=("old",))
+    partial = gradient("a", None, page("a", "two"), supersedes=("old",))
+    kinds = {i.target_experience_name: i.kind for i in plan([whole], policy(old=old)).items}
+    assert kinds == {"a": "upsert_experience", "old": "delete_experience"}
+    kept = plan([partial], policy(old=old))
+    assert [i.target_experience_name for i in kept.items] == ["a"]
+    assert "one" in kept.metadata["refused"]["old"]
+
+
+def test_what_was_refused_is_named_and_its_gradients_are_not_claimed():
+    class Refuses:
+        async def merge(self, context):
+            return MergeOutcome(refused=(MergeRefusal(name="a", reason="contradiction"),))
+
+    made = plan([gradient("a", None, page("a", "one"))], policy(), Refuses())
+    assert made.items == ()
+    assert made.gradients == ()
+    assert made.metadata == {"refused": {"a": "contradiction"}}

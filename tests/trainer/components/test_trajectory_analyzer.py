@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import asyncio
+
+from tests.trainer.doubles import NoteTaker, rollout
+from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
+from trainer.context import TrajectoryAnalyzerContext
+from trainer.domain import RubricEvaluation
+
+
+class Judge:
+    async def evaluate(self, rollout):
+        return RubricEvaluation(passed=False, score=0.25, feedback=(f"{rollout.case.name} was slow",))
+
+
+def analyze(one, evaluator=None):
+    analyzer = TrajectoryRolloutAnalyzer(NoteTaker(), evaluator)
+    return asyncio.run(analyzer.analyze(one, TrajectoryAnalyzerContext(run_id="r")))
+
+
+def test_the_rollouts_own_evaluation_comes_first():
+    analysis = analyze(rollout(passed=True), Judge())
+    assert analysis.evaluation.score == 1.0
+    assert analysis.metadata == {"evaluation_source": "rollout", "run_id": "r"}
+
+
+def test_then_the_evaluators_and_the_extractor_sees_it():
+    analysis = analyze(rollout(passed=None), Judge())
+    assert analysis.evaluation.score == 0.25
+    assert analysis.trajectories[0].outcome == "failure"
+    assert analysis.metadata["evaluation_source"] == "evaluator"
+
+
+def test_without_any_score_a_rollout_with_a_note_has_passed():
+    analysis = analyze(rollout(passed=None))
+    assert (analysis.evaluation.passed, analysis.evaluation.score) == (True, 1.0)
+    assert analysis.trajectories[0].outcome == "unknown"
+    assert analysis.metadata["evaluation_source"] == "fallback"
+
+
+def test_without_any_score_a_rollout_without_a_note_has_failed_and_says_why():
+    analysis = analyze(rollout("empty", passed=None))
+    assert (analysis.evaluation.passed, analysis.evaluation.score) == (False, 0.0)
+    assert analysis.nothing
+    assert analysis.evaluation.feedback

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from tests.trainer.doubles import page
+from trainer.plan_parts import independent_parts
+from xpstore.experience import MemoryFile
+from xpstore.gradient import PatchSemanticGradient
+from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
+
+
+def item(name, before=None, after="new"):
+    return PolicyPlanItem(
+        kind="upsert_experience" if after is not None else "delete_experience",
+        target_experience_name=name,
+        before_content=before,
+        after_content=page(name, after) if after == "new" else after,
+    )
+
+
+def gradient(name, *, supersedes=(), rollouts=()):
+    return PatchSemanticGradient(
+        before_file=None,
+        after_file=MemoryFile(name=name, content=page(name, "new")),
+        rationale=f"why {name}",
+        rollouts=rollouts,
+        supersedes=supersedes,
+        confidence=0.5,
+    )
+
+
+def test_no_items_no_parts():
+    assert independent_parts(PolicyUpdatePlan()) == []
+
+
+def test_items_that_share_nothing_become_plans_of_their_own():
+    plan = PolicyUpdatePlan(
+        items=(item("b"), item("a")),
+        gradients=(gradient("b", rollouts=("r2",)), gradient("a", rollouts=("r1",))),
+        rollouts=(RolloutRef(id="r1", passed=True), RolloutRef(id="r2", passed=False)),
+    )
+    first, second = independent_parts(plan)
+    assert [i.target_experience_name for i in first.items] == ["a"]
+    assert [r.id for r in first.rollouts] == ["r1"]
+    assert [g.target_experience_name for g in second.gradients] == ["b"]
+    assert first.plan_id != second.plan_id
+    assert second.rationale == "Evidence: 1 rollouts, 1 failed.\n\nwhy b"
+
+
+def test_what_one_gradient_touches_stays_together():
+    plan = PolicyUpdatePlan(
+        items=(item("new-page"), item("old", before=page("old", "x"), after=None), item("other")),
+        gradients=(gradient("new-page", supersedes=("old",)), gradient("other")),
+    )
+    parts = independent_parts(plan)
+    assert [[i.target_experience_name for i in p.items] for p in parts] == [["new-page", "old"], ["other"]]
+
+
+def test_three_items_chained_by_two_gradients_are_one_part():
+    plan = PolicyUpdatePlan(
+        items=(item("a"), item("b"), item("c")),
+        gradients=(gradient("a", supersedes=("b",)), gradient("b", supersedes=("c",))),
+    )
+    assert len(independent_parts(plan)) == 1
+
+
+def test_the_subject_says_what_changes():
+    learned = PolicyUpdatePlan(items=(item("a"),))
+    updated = PolicyUpdatePlan(
+        items=(
+            item("a", before=page("a", "x\n  *Support: 1.*"), after=page("a", "x\n  *Support: 2.*\n- y")),
+        )
+    )
+    removed = PolicyUpdatePlan(items=(item("a", before=page("a", "x"), after=None),))
+    assert independent_parts(learned)[0].subject == "a: learn 1 lesson"
+    assert independent_parts(updated)[0].subject == "a: learn 1 lesson, update 1"
+    assert independent_parts(removed)[0].subject == "a: remove the page"
+
+
+def test_a_subject_of_ones_own_is_kept():
+    plan = PolicyUpdatePlan(items=(item("a"),), subject="Promote a", rationale="because")
+    (part,) = independent_parts(plan)
+    assert (part.subject, part.rationale) == ("Promote a", "because")

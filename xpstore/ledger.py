@@ -1,0 +1,45 @@
+"""The ledger as a whole: every rollout with its events, and what state it is in.
+
+A rollout's state is a fold over its events; they have no order in time, so that two clones can be joined.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from xpstore import evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from xpstore.location import Location
+
+Event = dict[str, object]
+
+
+def ledgers(loc: Location) -> dict[str, list[Event]]:
+    """Return rollout id → its events, sorted by event hash. One pass over the ledger's tree."""
+    tip = evidence.tip(loc)
+    if tip is None:
+        return {}
+    found: defaultdict[str, list[Event]] = defaultdict(list)
+    for path, blob in sorted(loc.repo.files(loc.repo.commit(tip).tree, "ledger")):
+        rollout = path.split("/")[-2]
+        found[rollout].append(evidence.parse_json(loc.repo.blob(blob), path))
+    return dict(found)
+
+
+def is_learned(events: Sequence[Mapping[str, object]], learner: str, landed: frozenset[str]) -> bool:
+    """Say whether a learner is done with a rollout.
+
+    It is, when one of its plans on the rollout is among the `landed` plan ids, or when it has said that the
+    rollout teaches nothing. A plan that nobody can reach any more does not count.
+    """
+    mine = [e for e in events if e.get("learner") == learner]
+    return any(e["event"] == "nothing" or (e["event"] == "planned" and e.get("plan") in landed) for e in mine)
+
+
+def is_open(events: Sequence[Mapping[str, object]]) -> bool:
+    """Say whether a rollout was received and nothing was made of it yet: the inbox of a trainer."""
+    return not any(e["event"] in {"planned", "nothing", "dropped"} for e in events)
