@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from xpstore.experience import ExperienceSet
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
 from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan
 from xpstore.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from xpstore.experience import ExperienceSet
 
 
 class RubricCriterion(Frozen):
@@ -154,6 +156,15 @@ class EditResult(Frozen):
     """What was tried, kept and dropped; the learner's own form."""
 
 
+class RolloutFailure(Frozen):
+    """A rollout that one stage could not handle; the run goes on."""
+
+    rollout: str
+    case: str
+    stage: Literal["receive", "execute", "analyze", "estimate"]
+    error: str
+
+
 class Received(Frozen):
     """What a journal made of incoming rollouts."""
 
@@ -161,17 +172,10 @@ class Received(Frozen):
     """Not learned before, in the order in which they came, each once."""
     already: tuple[str, ...] = ()
     """Ids of rollouts that were learned before by the same learner."""
+    refused: tuple[RolloutFailure, ...] = ()
+    """Rollouts that are not taken, such as one that was forgotten here."""
     earlier: tuple[RolloutAnalysis, ...] = ()
     """The evidence that the store already has, without `fresh`, sorted by rollout id."""
-
-
-class RolloutFailure(Frozen):
-    """A rollout that one stage could not handle; the run goes on."""
-
-    rollout: str
-    case: str
-    stage: Literal["execute", "analyze", "estimate"]
-    error: str
 
 
 class RolloutTrainingResult(Frozen):

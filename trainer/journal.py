@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.domain import Received, Rollout, RolloutAnalysis, RubricEvaluation
+from trainer.domain import Received, Rollout, RolloutAnalysis, RolloutFailure, RubricEvaluation
 from xpstore import evidence, layout, note
 from xpstore.history import candidates, reachable_plan_ids
 from xpstore.ledger import Event, is_learned, ledgers
@@ -47,9 +47,11 @@ class GitJournal:
 
     async def receive(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
         """Write the rollouts down before anything is made of them; then tell the new ones."""
-        unique = {r.id: r for r in rollouts}
+        offered = {r.id: r for r in rollouts}
 
         def work(location: Location) -> Received:
+            refused = {i: _forgotten(r) for i, r in offered.items() if _is_forgotten(location, i)}
+            unique = {i: r for i, r in offered.items() if i not in refused}
             known_before = ledgers(location)
             files = [f for r in unique.values() if r.id not in known_before for f in _received(r)]
             self._write(location, files, f"Receive {len(unique)} rollouts")
@@ -61,6 +63,7 @@ class GitJournal:
             return Received(
                 fresh=tuple(fresh),
                 already=tuple(known),
+                refused=tuple(refused.values()),
                 earlier=tuple(
                     a for i in earlier if (a := _analysis(location, i, known_before[i], learner)) is not None
                 ),
@@ -105,6 +108,15 @@ def _received(rollout: Rollout) -> list[EvidenceFile]:
         evidence.case_file(case.id, case.model_dump(mode="json")),
         evidence.ledger_file(rollout.id, {"event": "received", "case": case.id}),
     ]
+
+
+def _is_forgotten(location: Location, rollout_id: str) -> bool:
+    return evidence.read(location, layout.tombstone_path(rollout_id)) is not None
+
+
+def _forgotten(rollout: Rollout) -> RolloutFailure:
+    error = "it was forgotten in this store and is not taken back"
+    return RolloutFailure(rollout=rollout.id, case=rollout.case.name, stage="receive", error=error)
 
 
 def _landed(location: Location, branch: str) -> frozenset[str]:

@@ -47,7 +47,7 @@ class BatchPolicyTrainer:
             gradients=edits.gradients,
             plans=planned.result.plans,
             apply_result=planned.result,
-            failures=(*failures, *missed),
+            failures=(*received.refused, *failures, *missed),
             nothing=nothing,
             already=received.already,
             metadata={"report": edits.report, **planned.plan.metadata},
