@@ -39,7 +39,8 @@ def command(app: App, args: tuple[str, ...], *, as_json: bool) -> None:
     where = _places(location, old, new, name)
     if not as_json:
         text = _git(location, ["diff", *options, old, new, "--", *where])
-        page(painted(text.splitlines()), app.pager())
+        if text:
+            page(painted(text.removesuffix("\n").split("\n")), app.pager())
         return
     listed = _git(location, ["diff", *options, "--name-status", "-z", old, new, "--", *where]).split("\0")
     rows = []

@@ -16,11 +16,9 @@ def _terminal(monkeypatch):
     monkeypatch.setattr(output, "to_terminal", lambda: True)
 
 
-def test_text_is_plain_where_it_is_piped(capsys):
+def test_text_is_plain_where_it_is_piped():
     assert output.paint(HOSTILE, "red", bold=True) == HOSTILE
     assert not output.coloured()
-    output.page(["a", "b"], "false")
-    assert capsys.readouterr().out == "a\nb\n"
 
 
 @pytest.mark.usefixtures("_terminal")
@@ -35,18 +33,6 @@ def test_control_characters_are_shown_on_a_terminal():
 def test_no_colour_when_it_is_not_wanted(monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
     assert output.paint("x", "red") == "x"
-
-
-@pytest.mark.usefixtures("_terminal")
-def test_a_pager_gets_the_lines_and_gits_settings(capfd):
-    output.page(["one", "zwei 二"], 'echo "$LESS"; cat')
-    assert capfd.readouterr().out == "FRX\none\nzwei 二\n"
-
-
-@pytest.mark.usefixtures("_terminal")
-def test_a_reader_who_quits_the_pager_is_no_error(capfd):
-    output.page(("x" * 100 for _ in range(10_000)), "head -n1")
-    assert capfd.readouterr().out == "x" * 100 + "\n"
 
 
 def test_emit_writes_one_object(capsys):

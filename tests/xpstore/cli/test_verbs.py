@@ -74,7 +74,7 @@ def test_help_and_listing_load_nothing_heavy():
         "sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "['xpstore.cli', 'xpstore.errors']"
+    assert done.stderr.strip() == "['xpstore.cli', 'xpstore.errors', 'xpstore.names']"
 
 
 def test_a_third_party_verb_runs_with_the_options_before_it(plug_in, tmp_path, capsys):

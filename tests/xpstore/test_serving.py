@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from xpstore.experience import Experience, ExperienceSet
+from xpstore.serving import CUT, read_for, readable, rendered, tokens
+
+
+def experiences(**texts: str) -> ExperienceSet:
+    policies = tuple(Experience(name=name, text=text) for name, text in sorted(texts.items()))
+    return ExperienceSet(root_uri="experiences", policies=policies)
+
+
+def test_tokens_count_scripts_differently():
+    assert tokens("") == 0
+    assert tokens("abcde") == 2
+    assert tokens("先查询订单") == 5
+    assert tokens("ab先") == 2
+
+
+def test_rendered_drops_front_matter_and_keeps_the_description():
+    page = Experience(name="a", text="---\ndescription: When b\nstatus: staging\n---\n\nDo c.\n")
+    assert rendered(page) == "# a\n\nWhen b\n\nDo c.\n"
+    assert rendered(Experience(name="b", text="Do c.")) == "# b\n\nDo c.\n"
+
+
+def test_only_served_pages_are_read():
+    pages = experiences(
+        a="---\nstatus: draft\n---\nrefund",
+        b="---\nstatus: staging\n---\nrefund",
+        c="refund",
+        d="---\nx: [\n---\nrefund",
+    )
+    assert [page.name for page in read_for(pages, "refund", 1000).pages] == ["b", "c"]
+
+
+def test_a_smaller_page_takes_the_room_that_a_bigger_one_leaves():
+    pages = experiences(big="refund refund " + "word " * 200, small="the refund")
+    reading = read_for(pages, "refund", 20)
+    assert [page.name for page in reading.pages] == ["small"]
+    assert [page.name for page in reading.left_out] == ["big"]
+    assert reading.tokens <= 20
+
+
+def test_the_best_page_is_cut_only_where_nothing_fits():
+    text = "\n".join(f"- refund step {i}" for i in range(50))
+    reading = read_for(experiences(only=text), "refund", 60)
+    (page,) = reading.pages
+    assert not page.whole
+    assert page.text.endswith(CUT)
+    assert page.tokens <= 60
+    assert page.text.removesuffix(CUT) + "\n" in rendered(Experience(name="only", text=text)) + "\n"
+    assert reading.left_out == ()
+
+
+def test_a_budget_below_one_line_reads_nothing():
+    assert read_for(experiences(only="refund"), "refund", 1).pages == ()
+
+
+def test_readable_tells_why_a_page_is_not():
+    pages = ExperienceSet(
+        root_uri="",
+        policies=(Experience(name="x", text="---\na: [\n---\n"),),
+        metadata={"skipped": {"y.md": "why"}},
+    )
+    good, bad = readable(pages)
+    assert good == []
+    assert bad.keys() == {"x", "y.md"}
