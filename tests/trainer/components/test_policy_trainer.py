@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.trainer.doubles import CaseEditor, FixedPolicy, NoteTaker, rollout
+from trainer.components.gradient_estimator import ExperienceGradientEstimator
+from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
+from trainer.components.policy_trainer import BatchPolicyTrainer, train_from_rollouts
+from trainer.components.policy_updater import DryRunPolicyUpdater
+from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
+from trainer.context import PipelineContext
+from trainer.domain import Case, RolloutAnalysis, Rubric, RubricEvaluation
+from trainer.engine import PolicyTrainingEngine
+from trainer.errors import RolloutError
+from trainer.journal import NoJournal
+from trainer.offline.merger import StatementMerger
+from xpstore.experience import ExperienceSet
+
+
+def trainer(scope="batch"):
+    engine = PolicyTrainingEngine(
+        analyzer=TrajectoryRolloutAnalyzer(NoteTaker()),
+        estimator=ExperienceGradientEstimator(CaseEditor(scope)),
+        optimizer=PatchMergePolicyOptimizer(StatementMerger()),
+        updater=DryRunPolicyUpdater(),
+        policy=FixedPolicy(),
+    )
+    return BatchPolicyTrainer(engine, NoJournal())
+
+
+def train(*rollouts, scope="batch", **more):
+    return asyncio.run(
+        trainer(scope).train_rollouts(rollouts, ExperienceSet(root_uri=""), PipelineContext(), **more)
+    )
+
+
+def test_every_rollout_ends_somewhere():
+    result = train(
+        rollout("good"), rollout("broken"), rollout("bad"), rollout("silent"), rollout("empty"), scope="case"
+    )
+    learned = {r for g in result.gradients for r in g.rollouts}
+    assert learned == {rollout("good").id, rollout("empty").id}
+    assert {f.case: f.stage for f in result.failures} == {"broken": "analyze", "bad": "estimate"}
+    assert result.nothing == {rollout("silent").id: "said nothing"}
+    assert [p.name for p in result.updated_policy_set.policies] == ["empty", "good"]
+
+
+def test_analyses_that_are_handed_in_are_not_made_again():
+    broken = rollout("broken")  # analysing it would raise
+    given = RolloutAnalysis(rollout=broken, evaluation=RubricEvaluation(passed=True, score=1.0))
+    result = train(broken, rollout("a"), analyses=[given])
+    assert not result.failures
+    assert len(result.analyses) == 2
+
+
+def test_the_order_of_the_rollouts_does_not_matter():
+    some = [rollout(case, n) for case in ("a", "b") for n in range(3)]
+    first, second = train(*some), train(*some[::-1])
+    assert [p.plan_id for p in first.plans] == [p.plan_id for p in second.plans]
+    assert first.updated_policy_set == second.updated_policy_set
+
+
+def from_rollouts(*rollouts):
+    return asyncio.run(
+        train_from_rollouts(trainer(), rollouts, ExperienceSet(root_uri=""), PipelineContext())
+    )
+
+
+def test_a_rollout_without_a_case_is_an_error_that_names_it():
+    nameless = rollout("a").model_copy(update={"case": Case(name="", rubric=Rubric(name="r"))})
+    with pytest.raises(RolloutError, match=f"rollout 2 .{nameless.id}. has no case") as caught:
+        from_rollouts(rollout("a"), nameless)
+    assert caught.value.hint
+
+
+def test_no_rollouts_no_plans():
+    result = from_rollouts()
+    assert result.plans == ()
+    assert len(from_rollouts(rollout("a")).plans) == 1

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+
+import pytest
+
+from tests.trainer.doubles import CaseEditor, NoteTaker, rollout
+from trainer.components.gradient_estimator import ExperienceGradientEstimator
+from trainer.components.memory_store import BranchPolicy
+from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
+from trainer.components.policy_trainer import BatchPolicyTrainer
+from trainer.components.policy_updater import GitPolicyUpdater
+from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
+from trainer.context import ApplyContext, PipelineContext
+from trainer.engine import PolicyTrainingEngine
+from trainer.journal import GitJournal, NoJournal
+from trainer.offline.merger import StatementMerger
+from trainer.store_door import StoreDoor
+from xpstore import evidence
+from xpstore.init import init
+from xpstore.location import Location
+
+LEARNER = "double/1"
+
+
+@pytest.fixture
+def door(tmp_path):
+    init(tmp_path / "s")
+    door = StoreDoor(tmp_path / "s")
+    yield door
+    door.close()
+
+
+def receive(door, *rollouts, learner=LEARNER, again=False, dry_run=False, branch="train/x"):
+    journal = GitJournal(door, branch, dry_run=dry_run)
+    return asyncio.run(journal.receive(rollouts, learner, again=again))
+
+
+def train(door, *rollouts, branch="train/x"):
+    policy = BranchPolicy(door, branch)
+    engine = PolicyTrainingEngine(
+        analyzer=TrajectoryRolloutAnalyzer(NoteTaker()),
+        estimator=ExperienceGradientEstimator(CaseEditor()),
+        optimizer=PatchMergePolicyOptimizer(StatementMerger()),
+        updater=GitPolicyUpdater(door),
+        policy=policy,
+    )
+    trainer = BatchPolicyTrainer(engine, GitJournal(door, branch))
+    context = PipelineContext(apply_context=ApplyContext(branch=branch))
+
+    async def run():
+        return await trainer.train_rollouts(rollouts, await policy.reload(), context)
+
+    return asyncio.run(run())
+
+
+def location(tmp_path):
+    return Location.find(tmp_path / "s")
+
+
+def test_a_rollout_is_on_record_before_anything_is_made_of_it(door, tmp_path):
+    one = rollout("a")
+    received = receive(door, one, one)
+    assert [r.id for r in received.fresh] == [one.id]
+    assert [e["event"] for e in evidence.ledger(location(tmp_path), one.id)] == ["received"]
+    assert evidence.find_ids(location(tmp_path), "rollouts", one.id[:6]) == [one.id]
+    assert evidence.find_ids(location(tmp_path), "cases", one.case.id) == [one.case.id]
+
+
+def test_received_but_not_learned_is_fresh_again(door):
+    receive(door, rollout("a"))
+    assert len(receive(door, rollout("a")).fresh) == 1
+
+
+def test_learned_rollouts_are_already_known_and_are_earlier_evidence(door):
+    train(door, rollout("a"))
+    received = receive(door, rollout("a"), rollout("b"))
+    assert received.already == (rollout("a").id,)
+    assert [r.case.name for r in received.fresh] == ["b"]
+    assert [a.rollout.id for a in received.earlier] == [rollout("a").id]
+    assert received.earlier[0].trajectories[0].content == "please do a"
+
+
+def test_what_taught_nothing_is_not_tried_again_by_the_same_learner(door):
+    result = train(door, rollout("silent"))
+    assert result.nothing == {rollout("silent").id: "said nothing"}
+    assert receive(door, rollout("silent")).already == (rollout("silent").id,)
+    assert len(receive(door, rollout("silent"), learner="other/1").fresh) == 1
+
+
+def test_again_overrides(door):
+    train(door, rollout("a"))
+    received = receive(door, rollout("a"), again=True)
+    assert (len(received.fresh), received.already, received.earlier) == (1, (), ())
+
+
+def test_deleting_a_candidate_frees_its_rollouts(door, tmp_path):
+    train(door, rollout("a"), branch="train/gone")
+    assert receive(door, rollout("a")).already
+    subprocess.run(["git", "-C", str(tmp_path / "s"), "branch", "-qD", "train/gone"], check=True)
+    assert len(receive(door, rollout("a")).fresh) == 1
+
+
+def test_a_dry_run_writes_nothing(door, tmp_path):
+    assert len(receive(door, rollout("a"), dry_run=True).fresh) == 1
+    assert evidence.tip(location(tmp_path)) is None
+
+
+def test_without_a_store_everything_is_new():
+    received = asyncio.run(NoJournal().receive([rollout("a"), rollout("a")], LEARNER, again=False))
+    assert (len(received.fresh), received.already, received.earlier) == (1, (), ())
