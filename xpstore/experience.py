@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from xpstore.document import Document
 from xpstore.hashing import blob_id
+from xpstore.layout import EXPERIENCES
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
 PolicyStatus = Literal["draft", "staging", "production", "deprecated", "archived"]
 STATUSES: tuple[PolicyStatus, ...] = get_args(PolicyStatus)
 SERVED: frozenset[PolicyStatus] = frozenset({"staging", "production"})
-FOLDER = "experiences"
 
 
 def experience_uri(name: str) -> str:
     """Return the path of an experience, relative to the store."""
-    return f"{FOLDER}/{name}.md"
+    return f"{EXPERIENCES}/{name}.md"
 
 
 class MemoryFile(Frozen):

@@ -1,0 +1,249 @@
+"""Apply plans to a branch: each one commit, a group all or nothing, evidence before the branch.
+
+No working tree, index or process is needed. Everything is built on the tip as it is, written as one pack
+and made visible by compare-and-swap (publish.py). Where the tip moved, the group is built again on the new
+one: an item whose file is still what the plan saw is re-parented, one whose result is there already is
+left out, and any other file is a conflict, which somebody who can merge has to solve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from xpstore import evidence, guards, layout, objects, publish, record, trees
+from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError
+from xpstore.git import Move
+from xpstore.hashing import blob_id
+from xpstore.objects import Entry, GitObject, Person
+from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+from xpstore.trailers import plan_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xpstore.evidence import EvidenceFile
+    from xpstore.location import Location
+
+NOTHING = blob_id(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Where a plan is: its own new commit, or the commit that had its result already."""
+
+    plan_id: str
+    commit: str
+    state: Literal["applied", "already"]
+
+
+def commit(
+    loc: Location,
+    plans: Sequence[PolicyUpdatePlan],
+    branch: str,
+    *,
+    start: str = "",
+    extra_evidence: Sequence[EvidenceFile] = (),
+) -> list[Landed]:
+    """Apply the plans in order and return where each one is; all of them or, with an error, none.
+
+    A missing branch is made from `start` (default: the store's main branch). `extra_evidence` goes on
+    record in the same group. A plan of which some items have their result at the tip already lands with
+    the others only. A plan whose Plan-Id the branch has gained since the plan's base is not applied again,
+    even if its commit was reverted meanwhile.
+
+    Raises ConflictError (with the texts) where a file is not what the plan saw, NotFoundError for an update
+    or deletion of what never was there, and the guards' RefusedError, LimitError, InvalidNameError and
+    UsageError.
+    """
+    for plan in plans:
+        guards.check_plan(plan, loc.config)
+    ref = loc.branch_ref(branch)
+    if ref == loc.evidence_ref:
+        raise UsageError(f"{branch} is the evidence branch", hint="plans go to main or to a candidate")
+    done: list[Landed] = []
+
+    def attempt() -> bool:
+        group = _build(loc, plans, ref, start)
+        files = [*extra_evidence, *group.evidence]
+        addition = evidence.add(loc, files, f"Evidence for {branch}")
+        moves = addition.moves(loc.evidence_ref, f"xp: evidence for {branch}")
+        if group.objects:
+            moves.append(
+                Move(ref, group.old, group.tip, f"xp: {len(plans)} plans" if len(plans) > 1 else "xp: plan")
+            )
+        if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
+            return False
+        done[:] = group.landed
+        return True
+
+    publish.retried(loc.repo, attempt, ref)
+    return done
+
+
+def _build(loc: Location, plans: Sequence[PolicyUpdatePlan], ref: str, start: str) -> _Group:
+    old = loc.repo.ref(ref)
+    base = old or (loc.repo.resolve(start) if start else loc.repo.ref(loc.main_ref))
+    if base is None and ref != loc.main_ref:
+        raise NotFoundError(
+            f"{loc.config.main} has no commit to start {ref} from", hint="commit xp.toml there first"
+        )
+    group = _Group(loc.at(base) if base else loc, old, base or "")
+    known = _plans_since(loc, base, plans) if base else {}
+    for plan in plans:
+        if plan.plan_id in known:
+            group.landed.append(Landed(plan.plan_id, known[plan.plan_id], "already"))
+        else:
+            group.add(plan)
+    return group
+
+
+def _plans_since(loc: Location, tip: str, plans: Sequence[PolicyUpdatePlan]) -> dict[str, str]:
+    """Return the plans that first-parent history has gained since the plans were made, with their commits."""
+    open_bases = {plan.base_commit for plan in plans}
+    found: dict[str, str] = {}
+    for commit_ in loc.repo.first_parents(tip):
+        open_bases.discard(commit_.id)
+        if not open_bases:
+            break
+        for plan_id in plan_ids(commit_.message):
+            found.setdefault(plan_id, commit_.id)
+    return found
+
+
+@dataclass
+class _Group:
+    """The commits of a group, stacked on a tip, none of them in the repository yet."""
+
+    loc: Location
+    old: str | None
+    tip: str
+    """The last commit so far; "" before the first one of an unborn branch."""
+    landed: list[Landed] = field(default_factory=list)
+    objects: list[GitObject] = field(default_factory=list)
+    evidence: list[EvidenceFile] = field(default_factory=list)
+    _trees: dict[str, list[Entry]] = field(default_factory=dict)
+    _blobs: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._root = self.loc.repo.commit(self.tip).tree if self.tip else None
+        self._folder = self.loc.in_tree(layout.EXPERIENCES)
+
+    def add(self, plan: PolicyUpdatePlan) -> None:
+        """Stack the commit of one plan. Raises ConflictError, NotFoundError, RefusedError."""
+        entries = self._entries()
+        items = [item for item in plan.items if not self._is_there(plan, item, entries)]
+        conflicts = [
+            Conflict(
+                item.target_experience_name,
+                item.before_content,
+                self._text(entries, item),
+                item.after_content,
+            )
+            for item in items
+            if _blob_at(entries, item) != item.base_blob
+        ]
+        if conflicts:
+            changed = ", ".join(c.name for c in conflicts)
+            raise ConflictError(
+                f"changed since the plan was made: {changed}",
+                tuple(conflicts),
+                hint="merge, or plan again on a new snapshot; nothing was written",
+            )
+        if not items:
+            self.landed.append(Landed(plan.plan_id, self.tip, "already"))
+            return
+        for item in items:
+            if item.before_content is None:
+                names = [n.removesuffix(".md") for n in entries if n.endswith(".md")]
+                guards.check_twins(item.target_experience_name, names)
+        self._stack(_only(plan, items))
+
+    def _stack(self, plan: PolicyUpdatePlan) -> None:
+        changes = {
+            self.loc.in_tree(i.target_experience_uri): None
+            if i.after_content is None
+            else i.after_content.encode()
+            for i in plan.items
+        }
+        spliced = trees.splice(self._read_tree, self._root, changes)
+        committer = self.loc.repo.person()
+        made = objects.make_commit(
+            spliced.tree,
+            [self.tip] if self.tip else [],
+            _author(plan.learner, committer),
+            committer,
+            record.to_commit_message(plan),
+        )
+        for item in spliced.objects:
+            if item.kind == "tree":
+                self._trees[item.id] = objects.parse_tree(item.data)
+            else:
+                self._blobs[item.id] = item.data
+        self.objects += [*spliced.objects, made]
+        self.evidence += record.evidence_files(plan)
+        self.landed.append(Landed(plan.plan_id, made.id, "applied"))
+        self.tip, self._root = made.id, spliced.tree
+
+    def _read_tree(self, tree_id: str) -> list[Entry]:
+        known = self._trees.get(tree_id)
+        return self.loc.repo.read_tree(tree_id) if known is None else known
+
+    def _entries(self) -> dict[str, Entry]:
+        folder = trees.find(self._read_tree, self._root, self._folder)
+        return {e.name: e for e in self._read_tree(folder.id)} if folder and folder.is_tree else {}
+
+    def _text(self, entries: dict[str, Entry], item: PolicyPlanItem) -> str | None:
+        entry = entries.get(f"{item.target_experience_name}.md")
+        if entry is None:
+            return None
+        if not entry.is_file:
+            raise RefusedError(
+                f"{item.target_experience_uri} is no ordinary file", hint="move it out of the way"
+            )
+        data = self._blobs.get(entry.id)
+        try:
+            return (self.loc.repo.blob(entry.id) if data is None else data).decode()
+        except UnicodeDecodeError as error:
+            raise RefusedError(
+                f"{item.target_experience_uri} is not UTF-8", hint="convert it first"
+            ) from error
+
+    def _is_there(self, plan: PolicyUpdatePlan, item: PolicyPlanItem, entries: dict[str, Entry]) -> bool:
+        """Whether the tip has the item's result. Raises NotFoundError where its target never existed."""
+        at_tip = _blob_at(entries, item)
+        if at_tip == NOTHING and item.before_content is not None and not self._was_in_base(plan, item):
+            raise NotFoundError(
+                f"no {item.target_experience_uri} to change, neither at the tip nor at the plan's base",
+                hint="plan again on a new snapshot",
+            )
+        return at_tip == item.result_blob
+
+    def _was_in_base(self, plan: PolicyUpdatePlan, item: PolicyPlanItem) -> bool:
+        repo = self.loc.repo
+        if not plan.base_commit or not repo.has(plan.base_commit):
+            return False
+        path = self.loc.at(plan.base_commit).in_tree(item.target_experience_uri)
+        entry = repo.entry(repo.commit(plan.base_commit).tree, path)
+        return entry is not None and entry.id == item.base_blob
+
+
+def _blob_at(entries: dict[str, Entry], item: PolicyPlanItem) -> str:
+    entry = entries.get(f"{item.target_experience_name}.md")
+    return entry.id if entry else NOTHING
+
+
+def _only(plan: PolicyUpdatePlan, items: Sequence[PolicyPlanItem]) -> PolicyUpdatePlan:
+    if len(items) == len(plan.items):
+        return plan
+    # not model_copy: it would keep the cached ids of the whole plan
+    return PolicyUpdatePlan(
+        **{**{n: getattr(plan, n) for n in PolicyUpdatePlan.model_fields}, "items": tuple(items)}
+    )
+
+
+def _author(learner: str, committer: Person) -> Person:
+    if learner in {"", "person"}:
+        return committer
+    mailbox = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in learner)
+    return Person(learner, f"{mailbox}@xpstore.invalid", committer.time, committer.offset)

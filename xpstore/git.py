@@ -1,0 +1,295 @@
+"""The pygit2 door: what the store reads from a repository, and the one safe way to move its refs.
+
+A Repo belongs to one thread: libgit2's objects are not shared. Nothing of pygit2 leaves this module;
+its untyped errors become RepositoryError or NotFoundError.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from xpstore.errors import NotFoundError, RepositoryError, UsageError
+from xpstore.objects import Entry, Person, parse_tree
+from xpstore.trees import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pygit2.transaction import ReferenceTransaction
+
+FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
+"""What pygit2 raises when git or the disk says no."""
+NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
+"""The committer where git has no identity: containers, CI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit as it stands in the repository."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Person
+    committer: Person
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One ref to move. `old` None = it must not exist; `new` None = delete it."""
+
+    ref: str
+    old: str | None
+    new: str | None
+    reason: str
+    """The line in the reflog."""
+
+
+class Busy(Exception):  # noqa: N818 - not an error for people: the caller tries again
+    """Another process holds the lock of a ref or of an index at this moment."""
+
+
+@contextmanager
+def _failing(what: str, where: object) -> Iterator[None]:
+    try:
+        yield
+    except FAILURES as error:
+        raise RepositoryError(f"cannot {what} in {where}: {_words(error)}", hint=_hint(error)) from error
+
+
+def _words(error: Exception) -> str:
+    return str(error).strip().rstrip(":") or type(error).__name__
+
+
+def _hint(error: Exception) -> str:
+    text = str(error)
+    if "object format" in text:
+        return "SHA-256 repositories are not supported; use one with SHA-1 objects"
+    if "refstorage" in text or "refStorage" in text:
+        return "reftable repositories are not supported; use one made with --ref-format=files"
+    if "not owned" in text:
+        return "git config --global --add safe.directory DIRECTORY, if you trust its owner"
+    if isinstance(error, OSError):
+        return "check permissions and free space"
+    return "git fsck tells more"
+
+
+class Repo:
+    """One git repository, bare or with a working tree."""
+
+    def __init__(self, raw: pygit2.Repository) -> None:
+        # process-wide, and off by default: a ref must reach the disk after the pack it points into
+        pygit2.settings.enable_fsync_gitdir(True)
+        self._raw = raw
+        self.git_dir = Path(raw.path)
+        """The git directory of this working tree."""
+        pointer = self.git_dir / "commondir"
+        self.common_dir = (
+            (self.git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else self.git_dir
+        )
+        """The git directory that all working trees share."""
+        self.workdir = Path(raw.workdir) if raw.workdir else None
+        self.is_bare = raw.is_bare
+
+    @classmethod
+    def discover(cls, path: Path) -> Repo | None:
+        """Open the repository that `path` is in; None where there is none.
+
+        The environment is not asked: GIT_DIR points elsewhere in hooks.
+        """
+        with _failing("open the repository", path):
+            found = pygit2.discover_repository(str(path))
+            return cls(pygit2.Repository(found)) if found else None
+
+    @classmethod
+    def create(cls, path: Path, branch: str) -> Repo:
+        """Make a new repository with a working tree at `path`, on the unborn branch `branch`."""
+        with _failing("make a repository", path):
+            return cls(pygit2.init_repository(str(path), initial_head=branch))
+
+    @property
+    def place(self) -> Path:
+        """The directory to start git in, and to name in messages."""
+        return self.workdir or self.git_dir
+
+    @property
+    def pack_dir(self) -> Path:
+        """Where packs live."""
+        return self.common_dir / "objects" / "pack"
+
+    # -- refs ---------------------------------------------------------------------------------------
+
+    def head_ref(self) -> str | None:
+        """Return the branch that HEAD names, unborn or not; None when HEAD is detached."""
+        with _failing("read HEAD", self.place):
+            target = self._raw.lookup_reference("HEAD").target
+        return target if isinstance(target, str) else None
+
+    def ref(self, name: str) -> str | None:
+        """Return the commit id that a full ref name points at; None where there is no such ref."""
+        try:
+            return str(self._raw.lookup_reference(name).resolve().target)
+        except KeyError:
+            return None
+        except FAILURES as error:
+            raise RepositoryError(f"cannot read {name} in {self.place}: {_words(error)}") from error
+
+    def refs(self, prefix: str = "refs/") -> dict[str, str]:
+        """Return the refs whose full name starts with `prefix` and what they point at, sorted by name."""
+        with _failing("list the refs", self.place):
+            names = sorted(n for n in self._raw.listall_references() if n.startswith(prefix))
+        found = {name: self.ref(name) for name in names}
+        return {name: target for name, target in found.items() if target}
+
+    def resolve(self, spec: str) -> str:
+        """Return the id of the commit that a branch, tag, id, abbreviation or expression names."""
+        try:
+            found = self._raw.revparse_single(spec)
+            return str(found.peel(pygit2.Commit).id)
+        except FAILURES as error:
+            raise NotFoundError(
+                f"no commit {spec!r} in {self.place}", hint="git branch -a lists the branches"
+            ) from error
+
+    def check_ref(self, name: str) -> None:
+        """Raise UsageError for a name that git does not allow for a ref."""
+        if not pygit2.reference_is_valid_name(name):
+            raise UsageError(
+                f"{name!r} is no name for a branch", hint="git check-ref-format explains the rules"
+            )
+
+    def swap(self, moves: Sequence[Move], before: Callable[[], None] | None = None) -> bool:
+        """Move the refs, in order, if every one of them still is at its `old`; else move none.
+
+        Each ref is locked, read again under its lock and then set: the only way measured to lose nothing,
+        also for a ref that does not exist yet. `before` runs when all locks are held and all values are
+        right; what it raises stops the move. Raises Busy where another process holds a lock.
+        The store lock (lock.py) should be held: it spares our own writers the retries.
+        """
+        with ExitStack() as stack:
+            # locked in the opposite order, so that leaving the stack writes the first move first
+            locked = [(move, stack.enter_context(self._locked(move.ref))) for move in reversed(moves)]
+            if any(self.ref(move.ref) != move.old for move in moves):
+                return False
+            if before:
+                before()
+            for move, transaction in locked:
+                if move.new is None:
+                    transaction.remove(move.ref)
+                else:
+                    transaction.set_target(move.ref, move.new, message=move.reason)
+        return True
+
+    @contextmanager
+    def _locked(self, ref: str) -> Iterator[ReferenceTransaction]:
+        with _failing(f"move {ref}", self.place):
+            self._raw.set_ident(*self._identity())  # the reflog's who
+            with self._raw.transaction() as transaction:
+                self._lock(transaction, ref)
+                yield transaction
+
+    def _lock(self, transaction: ReferenceTransaction, ref: str) -> None:
+        try:
+            transaction.lock_ref(ref)
+        except FAILURES as error:
+            if "failed to lock file" in str(error):
+                raise Busy(_words(error)) from error
+            clash = "director" in str(error)
+            raise RepositoryError(
+                f"cannot lock {ref} in {self.place}: {_words(error)}",
+                hint="a branch and a folder of branches cannot share one name" if clash else _hint(error),
+            ) from error
+
+    # -- objects ------------------------------------------------------------------------------------
+
+    def commit(self, commit_id: str) -> Commit:
+        """Return a commit by its full id."""
+        with _failing(f"read commit {commit_id}", self.place):
+            found = self._raw[commit_id].peel(pygit2.Commit)
+            return Commit(
+                str(found.id),
+                str(found.tree_id),
+                tuple(str(p) for p in found.parent_ids),
+                Person(found.author.name, found.author.email, found.author.time, found.author.offset),
+                Person(
+                    found.committer.name, found.committer.email, found.committer.time, found.committer.offset
+                ),
+                found.message,
+            )
+
+    def has(self, object_id: str) -> bool:
+        """Return whether the object is here."""
+        return object_id in self._raw
+
+    def first_parents(self, start: str) -> Iterator[Commit]:
+        """Yield the commit `start` and its first parents, newest first; stops where a shallow clone does."""
+        at: str | None = start
+        while at and (at == start or self.has(at)):
+            commit = self.commit(at)
+            yield commit
+            at = commit.parents[0] if commit.parents else None
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether `old` is `new` or one of its ancestors; False where `old` is not here."""
+        if old == new:
+            return True
+        if not self.has(old):
+            return False
+        with _failing("compare commits", self.place):
+            return self._raw.descendant_of(new, old)
+
+    def read_tree(self, tree_id: str) -> list[Entry]:
+        """Return the entries of one tree."""
+        return parse_tree(self._read(tree_id, ObjectType.TREE))
+
+    def entry(self, tree_id: str, path: str) -> Entry | None:
+        """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""
+        return find(self.read_tree, tree_id, path)
+
+    def children(self, tree_id: str, path: str) -> list[Entry]:
+        """Return the entries of the folder `path` below a tree; none where it is no folder."""
+        folder = self.entry(tree_id, path)
+        return self.read_tree(folder.id) if folder and folder.is_tree else []
+
+    def files(self, tree_id: str, path: str = "") -> Iterator[tuple[str, str]]:
+        """Yield path and blob id of every ordinary file below the folder `path`, in tree order."""
+        for entry in self.children(tree_id, path):
+            below = f"{path}/{entry.name}" if path else entry.name
+            if entry.is_tree:
+                yield from self.files(tree_id, below)
+            elif entry.is_file:
+                yield below, entry.id
+
+    def blob(self, blob_id: str) -> bytes:
+        """Return the bytes of a file."""
+        return self._read(blob_id, ObjectType.BLOB)
+
+    def _read(self, object_id: str, kind: ObjectType) -> bytes:
+        with _failing(f"read object {object_id}", self.place):
+            found, data = self._raw.read(object_id)
+        if found != kind:
+            raise RepositoryError(f"object {object_id} in {self.place} is no {kind.name.lower()}")
+        return data
+
+    # -- who ----------------------------------------------------------------------------------------
+
+    def person(self) -> Person:
+        """Return the user's git identity, or a neutral one, at this moment."""
+        name, email = self._identity()
+        now = time.time()
+        return Person(name, email, int(now), time.localtime(now).tm_gmtoff // 60)
+
+    def _identity(self) -> tuple[str, str]:
+        with _failing("read the configuration", self.place):
+            config = self._raw.config
+            name = config["user.name"] if "user.name" in config else ""  # noqa: SIM401 - no mapping
+            email = config["user.email"] if "user.email" in config else ""  # noqa: SIM401
+        return (name, email) if name and email else NEUTRAL

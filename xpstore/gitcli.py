@@ -1,0 +1,96 @@
+"""The git program: for history, working trees and maintenance, never to write a plan's objects.
+
+The caller's environment and configuration cannot redirect it: every GIT_* variable that names a
+repository, index or working tree is dropped, no hook, monitor, pager or prompt starts.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xpstore.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+PASSED_ON = frozenset(
+    {
+        "GIT_ASKPASS",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_EXEC_PATH",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_NO_VERIFY",
+        "GIT_TRACE2_EVENT",
+    }
+)
+SETTINGS = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.quotePath=off",
+    "core.pager=cat",
+    "color.ui=false",
+    "log.showSignature=false",
+    "gc.autoDetach=false",
+    "advice.detachedHead=false",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a git process left: exit code and raw output."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment that git is started with."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in PASSED_ON}
+    env |= {"LC_ALL": "C", "LANGUAGE": "", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+    return env | dict(extra or {})
+
+
+def attempt(
+    where: Path, args: Sequence[str], *, stdin: bytes = b"", env: Mapping[str, str] | None = None
+) -> Ran:
+    """Run git in the directory `where` and return what happened, failures included.
+
+    Raises RepositoryError only where git cannot be started at all.
+    """
+    command = ["git", "--no-pager", "--literal-pathspecs", "--no-replace-objects"]
+    for setting in SETTINGS:
+        command += ["-c", setting]
+    try:
+        done = subprocess.run(
+            [*command, *args], cwd=where, input=stdin, capture_output=True, env=environment(env), check=False
+        )
+    except OSError as error:
+        raise RepositoryError(
+            f"cannot start git in {where}: {error.strerror or error}", hint="is git installed and on PATH?"
+        ) from error
+    return Ran(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+
+
+def run(
+    where: Path, args: Sequence[str], *, stdin: bytes = b"", env: Mapping[str, str] | None = None
+) -> bytes:
+    """Run git in the directory `where` and return its output. Raises RepositoryError on failure."""
+    done = attempt(where, args, stdin=stdin, env=env)
+    if done.code:
+        first = done.err.splitlines()[0] if done.err else f"exit code {done.code}"
+        raise RepositoryError(f"git {args[0]} failed in {where}: {first}", hint=done.err)
+    return done.out
+
+
+def records(out: bytes) -> list[str]:
+    """Split `-z` output; names that are no UTF-8 keep their bytes as lone surrogates."""
+    return [part.decode("utf-8", "surrogateescape") for part in out.split(b"\0") if part]

@@ -1,0 +1,134 @@
+"""Make a store: a repository of its own, or a folder in one that exists, with one commit and one file."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from xpstore import layout, objects, publish, trees
+from xpstore.config import FORMAT, StoreConfig, parse_config, render_config
+from xpstore.errors import NotAStoreError, UsageError
+from xpstore.git import Move, Repo
+from xpstore.location import Location, stores
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.objects import GitObject
+
+MAIN = "main"
+
+
+def init(path: Path, *, name: str = "", main: str | None = None) -> Location:
+    """Make `path` a store and return where it is.
+
+    In no repository: a new one, on branch `main` (default "main"). In a repository: a folder of the branch
+    that is checked out; its xp.toml is committed on its own and what is staged or changed stays as it is. A
+    second store in one repository gets a name, the last part of `path` where none is given. Raises
+    UsageError where there is a store already, and RefusedError where a file is in the way.
+    """
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file", hint="name a directory")
+    repo = Repo.discover(_existing(path))
+    if repo is None:
+        branch = main or MAIN
+        config = _config(name, branch, path)
+        repo = Repo.create(path, branch)
+        return _commit(repo, "", config)
+    if repo.workdir is None:
+        raise UsageError(
+            f"{repo.place} is a bare repository", hint="clone it, run xp init in the clone, and push"
+        )
+    prefix = _prefix(repo, path)
+    return _commit(repo, prefix, _config(_free_name(repo, prefix, name), _current_branch(repo, main), path))
+
+
+def _existing(path: Path) -> Path:
+    at = path.resolve()
+    while not at.exists():
+        at = at.parent
+    return at
+
+
+def _prefix(repo: Repo, path: Path) -> str:
+    top = (repo.workdir or path).resolve()
+    at = path.resolve()
+    if at.is_relative_to(repo.git_dir.resolve()) or not at.is_relative_to(top):
+        raise UsageError(
+            f"{path} is not in the working tree {top}", hint="choose a folder of the working tree"
+        )
+    prefix = "" if at == top else PurePosixPath(at.relative_to(top)).as_posix()
+    if (at / layout.CONFIG).exists():
+        raise UsageError(
+            f"{path} is a store already, or has a {layout.CONFIG}", hint="xp status tells about it"
+        )
+    for above in at.parents:
+        if above.is_relative_to(top) and (above / layout.CONFIG).is_file():
+            raise UsageError(
+                f"{path} is inside the store {above}", hint="stores lie beside each other, not in each other"
+            )
+    return prefix
+
+
+def _current_branch(repo: Repo, main: str | None) -> str:
+    ref = repo.head_ref()
+    if ref is None or not ref.startswith(layout.HEADS):
+        raise UsageError(f"no branch is checked out in {repo.place}", hint="git switch BRANCH, then again")
+    branch = ref.removeprefix(layout.HEADS)
+    if main and main != branch:
+        raise UsageError(
+            f"{branch} is checked out in {repo.place}, not {main}", hint=f"git switch {main}, then again"
+        )
+    return branch
+
+
+def _free_name(repo: Repo, prefix: str, name: str) -> str:
+    """Return the name of the new store; "" only for the first one. Raises UsageError."""
+    try:
+        others = stores(repo)
+    except NotAStoreError:
+        others = []
+    for other in others:
+        if other.prefix == prefix:
+            raise UsageError(f"{prefix or repo.place} is a store already", hint="xp status tells about it")
+        if _inside(prefix, other.prefix) or _inside(other.prefix, prefix):
+            raise UsageError(
+                f"the stores {prefix or '.'} and {other.prefix or '.'} would lie in each other",
+                hint="stores lie beside each other",
+            )
+    if others and not name:
+        name = PurePosixPath(prefix).name
+    if name in {other.config.name for other in others}:
+        raise UsageError(f"this repository has a store {name!r}", hint="choose another one with --name")
+    return name
+
+
+def _inside(inner: str, outer: str) -> bool:
+    return outer == "" or inner.startswith(f"{outer}/")
+
+
+def _config(name: str, main: str, path: Path) -> StoreConfig:
+    if name in layout.RESERVED_STORE_NAMES:
+        raise UsageError(f"a store cannot have the name {name!r}", hint="choose another one with --name")
+    config = StoreConfig(FORMAT, secrets.token_hex(10), name, main)
+    return parse_config(render_config(config), str(path / layout.CONFIG))  # the names are checked there
+
+
+def _commit(repo: Repo, prefix: str, config: StoreConfig) -> Location:
+    location = Location(repo, prefix, config)
+    ref = location.main_ref
+    file = location.in_tree(layout.CONFIG)
+
+    def attempt() -> bool:
+        old = repo.ref(ref)
+        tree = repo.commit(old).tree if old else None
+        spliced = trees.splice(repo.read_tree, tree, {file: render_config(config).encode()})
+        who = repo.person()
+        message = f"Make {prefix or 'this repository'} an experience store\n\nStore: {config.id}\n"
+        made = objects.make_commit(spliced.tree, [old] if old else [], who, who, message)
+        group: list[GitObject] = [*spliced.objects, made]
+        return publish.publish(repo, group, [Move(ref, old, made.id, "xp: init")])
+
+    publish.retried(repo, attempt, ref)
+    return location

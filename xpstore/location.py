@@ -1,0 +1,160 @@
+"""Where a store is: its repository, its folder in there, its configuration, its refs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from xpstore import gitcli, layout
+from xpstore.config import StoreConfig, parse_config
+from xpstore.errors import FormatError, NotAStoreError, UsageError
+from xpstore.git import Repo
+
+START = "xp init DIR makes a store; -C DIR looks elsewhere"
+
+
+@dataclass(frozen=True)
+class Location:
+    """One store. Used by one thread, like its repository."""
+
+    repo: Repo
+    prefix: str
+    """The store's folder in the repository: "" for the root, else "a/b"."""
+    config: StoreConfig
+
+    @classmethod
+    def find(cls, path: Path, store: str | None = None) -> Location:
+        """Find the store that `path` is in.
+
+        In a working tree: the nearest directory upwards with an xp.toml; else, and in a bare repository,
+        the only store of the repository, or the one called `store` (its name, id or folder). Raises
+        NotAStoreError where there is none, UsageError where there are several.
+        """
+        repo = Repo.discover(path)
+        if repo is None:
+            raise NotAStoreError(f"{path} is in no git repository", hint=START)
+        if store is None and (nearest := _upwards(repo, path)) is not None:
+            return nearest
+        found = stores(repo)
+        if store is not None:
+            found = [at for at in found if store in {at.config.name, at.config.id, at.prefix}]
+        if not found:
+            wanted = f" called {store!r}" if store is not None else ""
+            raise NotAStoreError(f"no store{wanted} in {repo.place}", hint=START)
+        if len(found) > 1:
+            names = ", ".join(f"{at.config.name or '(no name)'} in {at.prefix or '.'}" for at in found)
+            raise UsageError(
+                f"{repo.place} has {len(found)} stores: {names}", hint="choose one with --store NAME"
+            )
+        return found[0]
+
+    @property
+    def evidence_ref(self) -> str:
+        """The ref of the evidence branch."""
+        return layout.evidence_ref(self.config.name)
+
+    @property
+    def main_ref(self) -> str:
+        """The ref of the branch that agents read from."""
+        return f"{layout.HEADS}{self.config.main}"
+
+    @property
+    def candidate_prefix(self) -> str:
+        """What branches of training runs start with, `refs/heads/` not included."""
+        return layout.candidate_prefix(self.config.name)
+
+    @property
+    def notes_ref(self) -> str:
+        """The ref of the evaluation notes."""
+        return layout.notes_ref(self.config.name)
+
+    def branch_ref(self, branch: str) -> str:
+        """Return the full ref of a branch given by its short or full name. Raises UsageError."""
+        ref = branch if branch.startswith(layout.HEADS) else f"{layout.HEADS}{branch}"
+        self.repo.check_ref(ref)
+        return ref
+
+    def in_tree(self, path: str) -> str:
+        """Return a store path as a path of the repository."""
+        return layout.join(self.prefix, path)
+
+    def at(self, commit_id: str) -> Location:
+        """Return the store as it lies at a commit: code commits may have moved its folder.
+
+        Where the commit has no xp.toml of this store (an older one), it is taken to lie where it is now.
+        """
+        tree = self.repo.commit(commit_id).tree
+        if self._is_here(tree, self.prefix):
+            return self
+        moved = next((p for p in _config_folders(self.repo, tree) if self._is_here(tree, p)), self.prefix)
+        return replace(self, prefix=moved)
+
+    def _is_here(self, tree: str, prefix: str) -> bool:
+        try:
+            config = _config_at(self.repo, tree, prefix)
+        except FormatError:  # written by another version or program: not this store as we know it
+            return False
+        return config is not None and config.id == self.config.id
+
+
+def stores(repo: Repo) -> list[Location]:
+    """Return the stores on the checked-out branch, or on the first branch that has any, sorted by folder.
+
+    main and master are asked before other branches.
+    """
+    heads = repo.refs(layout.HEADS)
+    first = [repo.head_ref(), f"{layout.HEADS}main", f"{layout.HEADS}master"]
+    tips = [heads[ref] for ref in [*first, *heads] if ref in heads]
+    if repo.head_ref() is None:
+        tips.insert(0, repo.resolve("HEAD"))
+    for tip in dict.fromkeys(tips):
+        found, unreadable = _stores_at(repo, repo.commit(tip).tree)
+        if found:
+            return found
+        if unreadable:
+            raise unreadable
+    return []
+
+
+def _stores_at(repo: Repo, tree: str) -> tuple[list[Location], FormatError | None]:
+    """Return the stores in a tree, and why the last of the unreadable files is none."""
+    found, unreadable = [], None
+    for prefix in _config_folders(repo, tree):
+        try:
+            config = _config_at(repo, tree, prefix)
+        except FormatError as error:  # perhaps another program's xp.toml
+            unreadable = error
+        else:
+            found += [Location(repo, prefix, config)] if config else []
+    return found, unreadable
+
+
+def _upwards(repo: Repo, path: Path) -> Location | None:
+    if repo.workdir is None:
+        return None
+    top = repo.workdir.resolve()
+    at = path.resolve()
+    while at.is_relative_to(top):
+        file = at / layout.CONFIG
+        if file.is_file():
+            prefix = "" if at == top else PurePosixPath(at.relative_to(top)).as_posix()
+            return Location(repo, prefix, parse_config(file.read_text("utf-8"), str(file)))
+        at = at.parent
+    return None
+
+
+def _config_folders(repo: Repo, tree: str) -> list[str]:
+    """Return the folders of a tree that have an xp.toml; git lists big trees faster than we walk them."""
+    out = gitcli.run(repo.place, ["ls-tree", "-r", "-z", "--full-tree", "--name-only", tree])
+    paths = [PurePosixPath(path) for path in gitcli.records(out)]
+    return sorted(
+        "" if p.parent == PurePosixPath() else str(p.parent) for p in paths if p.name == layout.CONFIG
+    )
+
+
+def _config_at(repo: Repo, tree: str, prefix: str) -> StoreConfig | None:
+    path = layout.join(prefix, layout.CONFIG)
+    entry = repo.entry(tree, path)
+    if entry is None or not entry.is_file:
+        return None
+    return parse_config(repo.blob(entry.id).decode("utf-8", "replace"), path)

@@ -1,0 +1,118 @@
+"""The store lock: one writer of this program at a time moves refs in a repository.
+
+An OS file lock in the common git directory plus an in-process lock. It is held for milliseconds, never
+while objects are built or a model thinks, and dies with its process. The compare-and-swap of the refs is
+the truth; the lock only spares our own writers the retries, and tells a dead writer from a live one.
+
+While it is held, its file names what is being moved. A writer that finds it not empty follows a killed
+one, and its `<ref>.lock` files, which git never removes by itself, can be told apart from git's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xpstore.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILE = "xpstore.lock"
+STALE = 10.0
+"""Seconds after which any `<ref>.lock` counts as left behind: git holds one for milliseconds."""
+STALE_OF_DEAD = 1.0
+"""The same for a ref that a killed writer of ours was moving."""
+
+
+@dataclass
+class _Held:
+    guard: threading.RLock = field(default_factory=threading.RLock)
+    depth: int = 0
+    handle: int = -1
+
+
+_held: dict[Path, _Held] = {}
+_held_guard = threading.Lock()
+
+
+@contextmanager
+def store_lock(common_dir: Path) -> Iterator[None]:
+    """Hold the store lock of a repository; waits for it. May be taken again by the thread that holds it."""
+    with _held_guard:
+        held = _held.setdefault(common_dir, _Held())
+    with held.guard:
+        if held.depth == 0:
+            held.handle = _open(common_dir / FILE)
+        held.depth += 1
+        try:
+            yield
+        finally:
+            held.depth -= 1
+            if held.depth == 0:
+                os.close(held.handle)
+
+
+def _open(path: Path) -> int:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise RepositoryError(
+            f"cannot open {path}: {error.strerror or error}", hint="the git directory must be writable"
+        ) from error
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a writer is about to do to a branch and to the working trees that have it checked out."""
+
+    ref: str
+    old: str | None
+    new: str | None
+    worktrees: tuple[str, ...] = ()
+
+
+def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
+    """Note what is going to be moved; () when it is done. The store lock is held."""
+    rows = [[i.ref, i.old, i.new, list(i.worktrees)] for i in intents]
+    data = json.dumps(rows).encode() if rows else b""
+    handle = _held[common_dir].handle
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, data, 0)
+
+
+def read_intents(common_dir: Path) -> tuple[Intent, ...]:
+    """Return what a killed writer was moving; () after a clean end. The store lock is held."""
+    data = os.pread(_held[common_dir].handle, 1 << 20, 0)
+    try:
+        rows = json.loads(data or b"[]")
+    except ValueError:
+        return ()  # killed while it wrote this: nothing was moved yet
+    return tuple(Intent(ref, old, new, tuple(trees)) for ref, old, new, trees in rows)
+
+
+def clear_stale(common_dir: Path, ref: str, *, dead: bool) -> bool:
+    """Remove `<ref>.lock` if its process must be gone, and return whether it was removed.
+
+    Every later writer, git included, fails on such a file. Our own writers hold the store lock as long as
+    they hold one, and the caller has the store lock now: what is older than STALE seconds (STALE_OF_DEAD
+    where a killed writer of ours was at that ref) has no owner any more.
+    """
+    path = common_dir / f"{ref}.lock"
+    try:
+        age = time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return False
+    if age < (STALE_OF_DEAD if dead else STALE):
+        return False
+    path.unlink(missing_ok=True)
+    return True

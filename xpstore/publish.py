@@ -1,0 +1,91 @@
+"""Write a group of objects as one durable pack and move the refs that make them visible.
+
+pack, synced, `.keep`      no lock
+store lock                 a few milliseconds
+  ref locks                all of the group
+  read again               another value: nothing happened, the caller builds on the new one
+  working trees follow     a local change in the way: nothing happened
+  refs, in order           evidence before the branch that cites it
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from xpstore import lock, pack, worktree
+from xpstore.errors import RepositoryError
+from xpstore.git import Busy, Move, Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from xpstore.objects import GitObject
+
+ATTEMPTS = 64
+PATIENCE = 6
+"""Lost races after which the next attempt builds inside the store lock and cannot lose to our own writers."""
+PAUSE = 0.5
+"""The longest pause between two attempts, in seconds."""
+
+
+def retried(repo: Repo, attempt: Callable[[], bool], what: str) -> None:
+    """Call `attempt` until it returns True.
+
+    It returns False, or raises Busy, when another process was faster; it then starts over from what the
+    refs hold now, after a pause with jitter. Raises RepositoryError when the attempts run out.
+    """
+    reason = "other processes keep moving it"
+    for number in range(ATTEMPTS):
+        lost_often = number >= PATIENCE
+        try:
+            with lock.store_lock(repo.common_dir) if lost_often else nullcontext():
+                if attempt():
+                    return
+        except Busy as busy:
+            reason = str(busy)
+        # S311: jitter, no secret
+        time.sleep(random.uniform(0, min(PAUSE, 0.002 * 2**number)))  # noqa: S311
+    raise RepositoryError(
+        f"cannot move {what} in {repo.place}: {reason}",
+        hint="if no git command is running there, remove the .lock file that is named",
+    )
+
+
+def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> bool:
+    """Write the objects and move the refs, all or none; False where a ref is no longer at its `old`.
+
+    Raises Busy where a lock of git is held, RefusedError where a local change is in the way.
+    """
+    with pack.kept(repo.pack_dir, objects), lock.store_lock(repo.common_dir):
+        _recover(repo, moves)
+        intents = tuple(
+            lock.Intent(m.ref, m.old, m.new, tuple(str(p) for p in worktree.checked_out(repo, m.ref)))
+            for m in moves
+        )
+        lock.write_intents(repo.common_dir, intents)
+        try:
+            return repo.swap(moves, lambda: _follow(repo, moves))
+        finally:
+            lock.write_intents(repo.common_dir, ())
+
+
+def _follow(repo: Repo, moves: Sequence[Move]) -> None:
+    for move in moves:
+        places = worktree.checked_out(repo, move.ref)
+        if places and move.new:
+            worktree.follow(places, move.old, move.new)
+
+
+def _recover(repo: Repo, moves: Sequence[Move]) -> None:
+    """Clean up after a killed writer: its ref locks, and a working tree that ran ahead of its branch."""
+    dead = lock.read_intents(repo.common_dir)
+    stopped_at = {intent.ref for intent in dead}
+    for ref in sorted(stopped_at | {move.ref for move in moves}):
+        lock.clear_stale(repo.common_dir, ref, dead=ref in stopped_at)
+    for intent in dead:
+        ahead = [p for p in worktree.checked_out(repo, intent.ref) if str(p) in intent.worktrees]
+        if ahead and intent.new and repo.ref(intent.ref) == intent.old:
+            worktree.step_back(ahead, intent.new, intent.old)

@@ -1,0 +1,177 @@
+"""PolicyUpdatePlan ↔ commit and record: an event can be read back as the value it was.
+
+The commit's diff has kind, name and texts of the items; the message has what people read and the
+trailers; the patches have the gradients. The record keeps the rest, and the blob ids once more, so that a
+plan is known again where a hosting site squashed its commit.
+
+A plan that is tried again has the same folder. The records of the first try stay; what may differ between
+the tries (`base_commit`, `run_id`) is read from the commit's own trailers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xpstore import evidence, layout
+from xpstore.errors import FormatError, NotFoundError
+from xpstore.evidence import EvidenceFile
+from xpstore.patchfile import read_patch, write_patch
+from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+from xpstore.trailers import format_message, parse_trailers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xpstore.gradient import PatchSemanticGradient
+    from xpstore.location import Location
+
+FORMAT = 1
+PLAN_FIELDS = set(PolicyUpdatePlan.model_fields) - {"items", "gradients"}
+ITEM_FIELDS = set(PolicyPlanItem.model_fields) - {"before_content", "after_content"}
+
+
+def to_commit_message(plan: PolicyUpdatePlan) -> str:
+    """Return the message: a subject for people, the rationale, the trailers."""
+    return format_message(plan.subject or default_subject(plan), plan.rationale, trailers(plan))
+
+
+def default_subject(plan: PolicyUpdatePlan) -> str:
+    """Return a subject made from the names of the items."""
+    verbs = dict.fromkeys(_verb(item) for item in plan.items)
+    names = ", ".join(item.target_experience_name for item in plan.items[:3])
+    more = f" and {len(plan.items) - 3} more" if len(plan.items) > 3 else ""
+    return f"{' and '.join(verbs).capitalize()} {names}{more}"
+
+
+def _verb(item: PolicyPlanItem) -> str:
+    if item.kind == "delete_experience":
+        return "delete"
+    return "add" if item.before_content is None else "update"
+
+
+def trailers(plan: PolicyUpdatePlan) -> list[tuple[str, str]]:
+    """Return the trailers of a plan's commit, in their order; empty ones are left out."""
+    passed = sum(rollout.passed is True for rollout in plan.rollouts)
+    rollouts = f"{len(plan.rollouts)} passed={passed}" if plan.rollouts else ""
+    lines = [
+        ("Plan-Id", plan.plan_id),
+        ("Plan-Digest", plan.digest),
+        ("Base-Commit", plan.base_commit or ""),
+        ("Store", plan.store_id),
+        ("Run-Id", plan.run_id),
+        ("Learner", plan.learner),
+        ("Rollouts", rollouts),
+        *(("Reverts-Plan", plan_id) for plan_id in plan.reverts),
+        ("Resolved-By", plan.resolved_by),
+        ("Suspect", plan.suspect),
+    ]
+    return [(key, value) for key, value in lines if value]
+
+
+def evidence_files(plan: PolicyUpdatePlan) -> list[EvidenceFile]:
+    """Return the plan's patches, its record, and one `planned` event per rollout it cites."""
+    folder = layout.plan_folder(plan.plan_id)
+    files = [EvidenceFile(f"{folder}/{name}", write_patch(g)) for name, g in _patch_names(plan).items()]
+    record: dict[str, object] = {
+        "format": FORMAT,
+        "plan_id": plan.plan_id,
+        "digest": plan.digest,
+        "gradients": [g.id for g in plan.gradients],
+        "items": [
+            {
+                "base_blob": item.base_blob,
+                "result_blob": item.result_blob,
+                **item.model_dump(mode="json", include=ITEM_FIELDS),
+            }
+            for item in plan.items
+        ],
+        **plan.model_dump(mode="json", include=PLAN_FIELDS),
+    }
+    files.append(evidence.json_file(layout.record_path(plan.plan_id, plan.digest), record))
+    event = {"event": "planned", "learner": plan.learner, "plan": plan.plan_id, "run": plan.run_id}
+    return files + [evidence.ledger_file(r.id, event) for r in dict.fromkeys(plan.rollouts)]
+
+
+def _patch_names(plan: PolicyUpdatePlan) -> dict[str, PatchSemanticGradient]:
+    """Name the patch files. Numbered by id, not by place: a try with another order makes the same files."""
+    unique = {g.id: g for g in plan.gradients}
+    return {
+        f"{number:02}-{unique[gradient_id].target_experience_name}.patch": unique[gradient_id]
+        for number, gradient_id in enumerate(sorted(unique), start=1)
+    }
+
+
+def plan_from(loc: Location, commit_id: str) -> PolicyUpdatePlan:
+    """Return the plan that a commit is. The identity on what `commit.commit` writes.
+
+    Raises NotFoundError where the commit is no plan or its evidence is missing, FormatError where the
+    evidence cannot be read. Nothing is verified here.
+    """
+    commit = loc.repo.commit(commit_id)
+    lines = parse_trailers(commit.message)
+    if "Plan-Id" not in lines or "Plan-Digest" not in lines:
+        raise NotFoundError(f"commit {commit_id} is no plan", hint="xp log lists the plans")
+    path = layout.record_path(lines["Plan-Id"][0], lines["Plan-Digest"][0])
+    data = evidence.read(loc, path)
+    if data is None:
+        raise NotFoundError(f"no {path} in {loc.evidence_ref}", hint="fetch the evidence branch")
+    record = evidence.parse_json(data, path)
+    if record.get("format") != FORMAT:
+        raise FormatError(f"{path} has format {record.get('format')!r}", hint="update xpstore")
+    try:
+        plan = _plan(loc, commit_id, record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{path} is no plan record: {error}", hint="see xp verify") from error
+    return plan if parse_trailers(to_commit_message(plan)) == lines else _as_landed(plan, lines)
+
+
+def _as_landed(plan: PolicyUpdatePlan, lines: Mapping[str, tuple[str, ...]]) -> PolicyUpdatePlan:
+    values = {name: getattr(plan, name) for name in PolicyUpdatePlan.model_fields}
+    values["base_commit"] = lines.get("Base-Commit", (None,))[0]
+    values["run_id"] = lines.get("Run-Id", ("",))[0]
+    return PolicyUpdatePlan(**values)
+
+
+def _plan(loc: Location, commit_id: str, record: Mapping[str, object]) -> PolicyUpdatePlan:
+    fields = {name: record[name] for name in PLAN_FIELDS}
+    items = record["items"]
+    gradient_ids = record["gradients"]
+    if not isinstance(items, list) or not isinstance(gradient_ids, list):
+        raise TypeError("items and gradients are lists")
+    gradients = _gradients(loc, str(record["plan_id"])) if gradient_ids else {}
+    missing = [i for i in gradient_ids if i not in gradients]
+    if missing:
+        raise NotFoundError(f"gradient {missing[0]} of commit {commit_id} is missing", hint="see xp verify")
+    texts = _Texts(loc, commit_id)
+    return PolicyUpdatePlan.model_validate(
+        {
+            **fields,
+            "items": [texts.item({name: item[name] for name in ITEM_FIELDS}) for item in items],
+            "gradients": [gradients[i] for i in gradient_ids],
+        }
+    )
+
+
+def _gradients(loc: Location, plan_id: str) -> dict[str, PatchSemanticGradient]:
+    found = (read_patch(data, name) for name, data in evidence.patches(loc, plan_id).items())
+    return {gradient.id: gradient for gradient in found}
+
+
+class _Texts:
+    """The two sides of a commit's diff."""
+
+    def __init__(self, loc: Location, commit_id: str) -> None:
+        self._loc = loc.at(commit_id)
+        commit = loc.repo.commit(commit_id)
+        parent = commit.parents[0] if commit.parents else None
+        self._sides = (loc.repo.commit(parent).tree if parent else None, commit.tree)
+
+    def item(self, fields: Mapping[str, object]) -> PolicyPlanItem:
+        """Return an item of the record with its texts."""
+        path = self._loc.in_tree(f"{layout.EXPERIENCES}/{fields['target_experience_name']}.md")
+        before, after = (self._text(tree, path) for tree in self._sides)
+        return PolicyPlanItem.model_validate({**fields, "before_content": before, "after_content": after})
+
+    def _text(self, tree: str | None, path: str) -> str | None:
+        entry = self._loc.repo.entry(tree, path) if tree else None
+        return self._loc.repo.blob(entry.id).decode() if entry and entry.is_file else None

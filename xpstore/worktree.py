@@ -1,0 +1,86 @@
+"""Working trees that have a branch checked out follow when the branch moves.
+
+`git read-tree -m -u old new` takes the index lock first, then checks that no local change is in the
+way, and only then writes; libgit2's checkout writes files before it takes that lock and strands them.
+So: the working tree first, the ref last, both under the lock of the ref.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xpstore import gitcli
+from xpstore.errors import RefusedError, RepositoryError
+from xpstore.git import Busy, Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+IN_THE_WAY = ("not uptodate", "would be overwritten", "would be removed", "unmerged")
+
+
+def checked_out(repo: Repo, ref: str) -> list[Path]:
+    """Return the working trees, main and linked, whose HEAD is the branch `ref`."""
+    wanted = f"ref: {ref}"
+    found = []
+    main = repo if repo.git_dir == repo.common_dir else Repo.discover(repo.common_dir)
+    if main and main.workdir and _head(repo.common_dir) == wanted:
+        found.append(main.workdir)
+    for linked in sorted((repo.common_dir / "worktrees").glob("*/HEAD")):
+        folder = (linked.parent / (linked.parent / "gitdir").read_text().strip()).parent
+        if _head(linked.parent) == wanted and folder.is_dir():
+            found.append(folder)
+    return found
+
+
+def _head(git_dir: Path) -> str:
+    try:
+        return (git_dir / "HEAD").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def follow(places: Sequence[Path], old: str | None, new: str) -> None:
+    """Bring index and files of these working trees from commit `old` to `new`; local changes stay.
+
+    Raises RefusedError where a local change is in the way and Busy where the index is locked; in both
+    cases none of the working trees has changed.
+    """
+    if len(places) > 1:
+        for place in places:
+            _read_tree(place, old, new, dry_run=True)
+    for place in places:
+        _read_tree(place, old, new)
+
+
+def step_back(places: Sequence[Path], new: str, old: str | None) -> None:
+    """Undo `follow` for a writer that was killed before the branch moved; harmless where it did not run.
+
+    Raises Busy where the index is locked, perhaps by the killed writer's last git process. A local change
+    made since is left alone, with the file it is in.
+    """
+    for place in places:
+        try:
+            _read_tree(place, new, old or EMPTY_TREE)
+        except RefusedError:
+            continue
+
+
+def _read_tree(place: Path, old: str | None, new: str, *, dry_run: bool = False) -> None:
+    command = ["read-tree", *(["-n"] if dry_run else []), "-m", "-u", old or EMPTY_TREE, new]
+    done = gitcli.attempt(place, command)
+    if done.code and "not uptodate" in done.err:  # perhaps only touched: compare contents, then ask again
+        gitcli.attempt(place, ["update-index", "-q", "--refresh"])
+        done = gitcli.attempt(place, command)
+    if not done.code:
+        return
+    if "index.lock" in done.err:
+        raise Busy(done.err)
+    if any(words in done.err for words in IN_THE_WAY):
+        raise RefusedError(
+            f"local changes in {place} are in the way: {done.err.splitlines()[0].removeprefix('error: ')}",
+            hint="commit, stash or move them, then run this again; nothing was changed",
+        )
+    raise RepositoryError(f"cannot update the files in {place}", hint=done.err)
