@@ -1,9 +1,9 @@
 """Show how the experiences differ between two commits.
 
 A B or A..B compares the two; A...B compares B with where it left A, as a review does; A alone is compared
-with HEAD. NAME limits it to one experience.
+with HEAD. A plan id stands for its commit. NAME limits it to one experience.
 
-JSON: {"from", "to": commits, "experiences": [{"name", "change": "added"|"deleted"|"changed", "patch"}]}
+JSON: {"from", "to": commits, "experiences": [{"name", "change": "A"|"M"|"D"|"R", "patch"}]}
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from xpstore.location import Location
 
-_CHANGES = {"A": "added", "D": "deleted", "M": "changed", "T": "changed"}
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_START = "diff --git a/"
+_MARKS = (("new file mode ", "A"), ("deleted file mode ", "D"), ("rename to ", "R"))
 
 
 @click.command(help=__doc__)
@@ -33,68 +34,61 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @pass_app
 def command(app: App, args: tuple[str, ...], *, as_json: bool) -> None:
     """Compare; see the module's docstring."""
+    from xpstore import history
+    from xpstore.names import check_name
+
     location = app.location()
-    old, new, name = _sides(location, args)
-    options = ["--no-renames", "--no-ext-diff", "--no-textconv", "--full-index"]
-    where = _places(location, old, new, name)
-    if not as_json:
-        text = _git(location, ["diff", *options, old, new, "--", *where])
-        if text:
-            page(painted(text.removesuffix("\n").split("\n")), app.pager())
-        return
-    listed = _git(location, ["diff", *options, "--name-status", "-z", old, new, "--", *where]).split("\0")
-    rows = []
-    for status, path in zip(listed[::2], listed[1::2], strict=False):
-        patch = _git(location, ["diff", *options, old, new, "--", path])
-        rows.append(
-            {
-                "name": path.rpartition("/")[2].removesuffix(".md"),
-                "change": _CHANGES.get(status, "changed"),
-                "patch": patch,
-            }
-        )
-    emit({"from": old, "to": new, "experiences": rows})
+    old, new, rest = _sides(location, args)
+    if len(rest) > 1:
+        raise UsageError(f"too many arguments: {' '.join(rest)}", hint="xp diff A..B NAME")
+    text = history.changes(location, old, new, check_name(rest[0]) if rest else None)
+    if as_json:
+        emit({"from": old, "to": new, "experiences": list(by_experience(text))})
+    elif text:
+        page(painted(lines_of(text)), app.pager())
+
+
+def _sides(location: Location, args: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+    """Return the ids of both commits, and the arguments that are left."""
+    from xpstore import gitcli, history
+
+    both = re.fullmatch(r"(.*?)(\.{2,3})(.*)", args[0])
+    if not both:
+        ends = (args[0], args[1] if len(args) > 1 else "HEAD")
+        old, new = (history.find_commit(location, end) for end in ends)
+        return old, new, args[2:]
+    old, new = (history.find_commit(location, end or "HEAD") for end in (both[1], both[3]))
+    if both[2] == "...":
+        old = gitcli.run(location.repo.place, ["merge-base", old, new]).decode().strip()
+    return old, new, args[1:]
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of git's output; other line separators than LF are text."""
+    return text.removesuffix("\n").split("\n")
 
 
 def painted(diff: Iterable[str]) -> Iterator[str]:
     """Yield the lines of a diff as git colours them."""
     in_header = True
     for line in diff:
-        if line.startswith(("diff ", "@@")):
-            in_header = line.startswith("diff ")
-        if in_header:
-            yield paint(line, bold=True)
-        else:
-            yield paint(line, _COLOURS.get(line[:1], ""))
+        if line.startswith((_START, "@@")):
+            in_header = line.startswith(_START)
+        yield paint(line, bold=True) if in_header else paint(line, _COLOURS.get(line[:1], ""))
 
 
-def _git(location: Location, args: list[str]) -> str:
-    from xpstore import gitcli
-
-    return gitcli.run(location.repo.place, args).decode("utf-8", "replace")
-
-
-def _sides(location: Location, args: tuple[str, ...]) -> tuple[str, str, str]:
-    """Return the ids of both commits and the name, empty for all."""
-    repo = location.repo
-    both = re.fullmatch(r"(.*?)(\.{2,3})(.*)", args[0])
-    if both:
-        old, new = repo.resolve(both[1] or "HEAD"), repo.resolve(both[3] or "HEAD")
-        if both[2] == "...":
-            old = _git(location, ["merge-base", old, new]).strip()
-        rest = args[1:]
-    else:
-        old, new = repo.resolve(args[0]), repo.resolve(args[1] if len(args) > 1 else "HEAD")
-        rest = args[2:]
-    if len(rest) > 1:
-        raise UsageError(f"too many arguments: {' '.join(rest)}", hint="xp diff A..B NAME")
-    return old, new, rest[0] if rest else ""
-
-
-def _places(location: Location, old: str, new: str, name: str) -> list[str]:
-    """Return the folder, or the file of one experience, where the store lies on either side."""
-    from xpstore import layout
-    from xpstore.names import check_name
-
-    path = f"{layout.EXPERIENCES}/{check_name(name)}.md" if name else layout.EXPERIENCES
-    return sorted({location.at(commit).in_tree(path) for commit in (old, new)})
+def by_experience(diff: str) -> Iterator[dict[str, str]]:
+    """Yield name, kind of change and patch of every file in a diff."""
+    for patch in diff.split(f"\n{_START}") if diff else ():
+        body = patch.removeprefix(_START).removesuffix("\n")
+        header, *rest = body.split("\n")
+        path, kind = header[: (len(header) - 3) // 2], "M"  # `x b/x`
+        for line in rest:
+            if line.startswith("@@"):
+                break
+            for mark, letter in _MARKS:
+                if line.startswith(mark):
+                    kind = letter
+                    path = line.removeprefix(mark) if letter == "R" else path
+        name = path.rpartition("/")[2].removesuffix(".md")
+        yield {"name": name, "change": kind, "patch": f"{_START}{body}\n"}

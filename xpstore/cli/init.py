@@ -32,7 +32,7 @@ def command(app: App, directory: str, name: str, main: str | None, *, as_json: b
     if as_json:
         emit(
             {
-                "repository": str(location.repo.path),
+                "repository": str(location.repo.place),
                 "prefix": location.prefix,
                 "name": config.name,
                 "id": config.id,

@@ -35,16 +35,24 @@ def test_diff_is_gits_own_text_and_keeps_to_the_experiences(branched):
 
 
 def test_two_dots_three_dots_and_names(branched):
-    both = {"new-page": "added", "refund-item": "deleted", "退票": "changed"}
+    both = {"new-page": "A", "refund-item": "D", "退票": "M"}
     assert changes(branched.json("diff", "main..train/x")) == both
-    assert changes(branched.json("diff", "main...train/x")) == {"new-page": "added", "refund-item": "deleted"}
-    assert changes(branched.json("diff", "..train/x", "退票")) == {"退票": "changed"}
-    assert changes(branched.json("diff", "main", "train/x", "--", "new-page")) == {"new-page": "added"}
+    assert changes(branched.json("diff", "main...train/x")) == {"new-page": "A", "refund-item": "D"}
+    assert changes(branched.json("diff", "..train/x", "退票")) == {"退票": "M"}
+    assert changes(branched.json("diff", "main", "train/x", "--", "new-page")) == {"new-page": "A"}
     assert changes(branched.json("diff", "train/x")) == {
-        "new-page": "deleted",
-        "refund-item": "added",
-        "退票": "changed",
+        "new-page": "D",
+        "refund-item": "A",
+        "退票": "M",
     }
+
+
+def test_a_plan_or_a_rename_is_one_row(branched):
+    branched.git("mv", "experiences/退票.md", "experiences/退款.md")
+    branched.commit("Rename")
+    (row,) = branched.json("diff", "HEAD~1")["experiences"]
+    assert (row["name"], row["change"]) == ("退款", "R")
+    assert row["patch"].startswith("diff --git a/experiences/退票.md b/experiences/退款.md\n")
 
 
 def test_no_difference_prints_nothing(branched):

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import make_plan, upsert
+from xpstore.cli import log, output
+from xpstore.commit import commit
+from xpstore.location import Location
+
+
+@pytest.fixture
+def taught(store):
+    """A plan on train/x, between two edits by hand of the same page."""
+    store.git("checkout", "-q", "-b", "train/x")
+    loc = Location.find(store.path)
+    plan = make_plan(loc, upsert("new-page", "Do this.\n"), branch="train/x", subject="Teach the new page")
+    commit(loc, [plan], "train/x")
+    store.write("new-page", "Do that.\n")
+    store.commit("Correct the page")
+    return plan.plan_id
+
+
+def test_log_reads_like_git(store, taught):
+    code, out, err = store.xp("log", "train/x")
+    assert (code, err) == (0, "")
+    head = store.git("rev-parse", "HEAD")
+    lines = out.splitlines()
+    assert lines[0] == f"commit {head}"
+    assert "Author:  Ann <ann@example.invalid>" in lines
+    assert "    Correct the page" in lines
+    assert f"Plan:    {taught} (offline/1, 1 passed=1)" in lines
+    assert "  A new-page" in lines
+    assert "Plan-Id" not in out
+
+
+@pytest.mark.usefixtures("taught")
+def test_one_line_per_commit_and_counts(store):
+    code, out, _ = store.xp("log", "--oneline", "-1")
+    assert code == 0
+    assert out == f"{store.git('rev-parse', 'HEAD')[:9]} Correct the page\n"
+    assert [line[10:] for line in store.xp("log", "--oneline", "-n", "2")[1].splitlines()] == [
+        "Correct the page",
+        "Teach the new page",
+    ]
+    assert store.xp("log", "--oneline", "main..train/x")[1].count("\n") == 2
+    assert store.xp("log", "--oneline", "-0") == (0, "", "")
+
+
+@pytest.mark.usefixtures("taught")
+def test_log_of_one_experience_follows_renames(store):
+    store.git("mv", "experiences/new-page.md", "experiences/renamed.md")
+    store.commit("Rename")
+    subjects = [c["subject"] for c in store.json("log", "--experience", "renamed")["commits"]]
+    assert subjects == ["Rename", "Correct the page", "Teach the new page"]
+    assert store.json("log", "--experience", "nobody")["commits"] == []
+
+
+def test_log_json(store, taught):
+    answer = store.json("log", "main..train/x")
+    assert answer["ref"] == "main..train/x"
+    person, plan = answer["commits"]
+    assert person["plans"] == []
+    assert person["changes"] == [{"change": "M", "name": "new-page", "old_name": "new-page"}]
+    assert plan["date"].endswith("Z")
+    assert plan["body"] == "Seen in 1 rollout, 1 passed."
+    assert plan["plans"] == [
+        {
+            "plan_id": taught,
+            "learner": "offline/1",
+            "run_id": "run-1",
+            "rollouts": "1 passed=1",
+            "reverts": [],
+        }
+    ]
+
+
+def test_a_merge_names_the_plans_it_brought(store, taught):
+    store.git("checkout", "-q", "main")
+    store.git("merge", "-q", "--no-ff", "-m", "Merge the candidate", "train/x")
+    newest = store.json("log", "-1")["commits"][0]
+    assert newest["merged_plans"] == [taught]
+    assert f"Merges:  {taught}" in store.xp("log", "-1")[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"), [(["nowhere"], 1), (["--", "--all"], 1), (["-n", "x"], 2), (["a", "b"], 2)]
+)
+def test_wrong_arguments(store, args, code):
+    assert store.xp("log", *args)[0] == code
+
+
+def test_refs_are_shown_on_a_terminal(store, monkeypatch):
+    names = log.decorations(Location.find(store.path))
+    assert names == {store.git("rev-parse", "main"): ["main"]}
+    monkeypatch.setattr(log, "to_terminal", lambda: True)
+    monkeypatch.setattr(output, "to_terminal", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "(main) Write four pages" in store.xp("log", "--oneline")[1]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import make_plan, upsert
+from xpstore.commit import commit
+from xpstore.evidence import EvidenceFile
+from xpstore.experience import MemoryFile
+from xpstore.gradient import PatchSemanticGradient
+from xpstore.location import Location
+from xpstore.note import to_text
+from xpstore.plan import RolloutRef
+from xpstore.trajectory import Trajectory
+
+PAGE = "## Approach\n\n- Ask first.\n"
+ROLLOUTS = tuple(
+    RolloutRef(id=f"{i:020x}", passed=bool(i % 2), score=i % 2, case=f"case-{i}") for i in range(10)
+)
+
+
+@pytest.fixture
+def plan_id(store):
+    loc = Location.find(store.path)
+    note = Trajectory(
+        name="n",
+        content="",
+        outcome="failure",
+        retrieval_anchor="refund without asking",
+        rollout=ROLLOUTS[0].id,
+    )
+    gradient = PatchSemanticGradient(
+        before_file=None,
+        after_file=MemoryFile(name="ask", content=PAGE),
+        rationale="Those who asked passed.",
+        evidence_trajectory_uris=(note.uri, "trajectories/00/gone.md"),
+        rollouts=tuple(r.id for r in ROLLOUTS),
+        confidence=0.875,
+    )
+    plan = make_plan(loc, upsert("ask", PAGE), gradients=(gradient,), rollouts=ROLLOUTS, subject="Ask first")
+    commit(loc, [plan], "train/x", extra_evidence=[EvidenceFile(note.uri, to_text(note).encode())])
+    return plan.plan_id
+
+
+def test_show_reads_like_a_review(store, plan_id):
+    code, out, err = store.xp("show", plan_id[:6])
+    assert (code, err) == (0, "")
+    order = [
+        f"commit {store.git('rev-parse', 'train/x')}",
+        f"Plan:    {plan_id}",
+        "    Ask first",
+        "    Seen in 1 rollout",
+        "diff --git a/experiences/ask.md b/experiences/ask.md",
+        "+- Ask first.",
+        "Lesson 1 of 1: ask (confidence 0.88)",
+        "  + - Ask first.",
+        "  Those who asked passed.",
+        "  rollout 000000000 failed, reward 0, case case-0",
+        ": refund without asking",
+        "  and 2 more rollouts",
+        "  trajectories/00/gone.md is not here",
+    ]
+    places = [out.index(text) for text in order]
+    assert places == sorted(places)
+
+
+def test_show_json(store, plan_id):
+    answer = store.json("show", "train/x")
+    assert answer["plans"][0]["plan_id"] == plan_id
+    assert answer["diff"].startswith("diff --git")
+    (lesson,) = answer["lessons"]
+    assert (lesson["plan_id"], lesson["experience"], lesson["confidence"]) == (plan_id, "ask", 0.875)
+    assert len(lesson["rollouts"]) == 10
+    assert lesson["rollouts"][0] == {"id": "0" * 20, "passed": False, "score": 0, "case": "case-0"}
+    assert [note["outcome"] for note in lesson["notes"]] == ["failure", ""]
+
+
+def test_show_takes_commits_and_shows_peoples_commits_too(store):
+    root = store.git("rev-list", "--max-parents=0", "main")
+    code, out, _ = store.xp("show", root[:8])
+    assert code == 0
+    assert "    Write four pages" in out
+    assert "new file mode 100644" in out
+    assert "Lesson" not in out
+
+
+def test_what_cannot_be_shown(store):
+    (store.path / "code.py").write_text("print()\n")
+    store.commit("Code")
+    code, _, err = store.xp("show")
+    assert code == 1
+    assert "changes no experience" in err
+    assert store.xp("show", "ffff")[0] == 1
+    assert store.xp("show", "--", "-x")[0] == 1

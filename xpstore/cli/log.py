@@ -1,0 +1,137 @@
+"""Show the commits that changed experiences, newest first.
+
+REF is a branch, tag or commit, or a range A..B; without it, HEAD. Only first parents are followed, so a
+merge is one entry that names the plans it brought.
+
+JSON: {"ref", "commits": [{"commit", "author", "date", "subject", "body", "plans": [{"plan_id", "learner",
+"run_id", "rollouts", "reverts": [plan id]}], "merged_plans": [plan id], "changes": [{"change":
+"A"|"M"|"D"|"R", "name", "old_name"}]}]}
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.output import emit, paint, shortened, to_terminal
+from xpstore.cli.pager import page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from xpstore.events import Entry
+    from xpstore.location import Location
+
+
+class CountedCommand(click.Command):
+    """A command where `-5` means `-n 5`, as in git."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Rewrite `-<digits>` before `--`, then parse."""
+        end = args.index("--") if "--" in args else len(args)
+        counted = [re.sub(r"^-(\d+)$", r"-n\1", arg) for arg in args[:end]]
+        return super().parse_args(ctx, counted + args[end:])
+
+
+@click.command(cls=CountedCommand, help=__doc__)
+@click.argument("ref", default="HEAD", metavar="[REF|A..B]")
+@click.option(
+    "-n", "--max-count", "limit", type=click.IntRange(min=0), metavar="N", help="At most N commits."
+)
+@click.option("--oneline", is_flag=True, help="One line per commit.")
+@click.option("--experience", metavar="NAME", help="Only commits that changed it, also under older names.")
+@json_option
+@pass_app
+def command(  # noqa: PLR0913  # the options of the verb
+    app: App, ref: str, limit: int | None, experience: str | None, *, oneline: bool, as_json: bool
+) -> None:
+    """List; see the module's docstring."""
+    from xpstore import history
+
+    location = app.location()
+    entries = history.log(location, ref, name=experience, limit=limit)
+    if as_json:
+        emit({"ref": ref, "commits": [as_object(entry) for entry in entries]})
+        return
+    names = decorations(location) if to_terminal() else {}
+    if oneline:
+        page((_line(entry, names) for entry in entries), app.pager())
+    else:
+        page((line for entry in entries for line in (*heading(entry, names), "")), app.pager())
+
+
+def decorations(location: Location) -> dict[str, list[str]]:
+    """Return commit id → the names of the branches and tags on it."""
+    names: dict[str, list[str]] = {}
+    for prefix in ("refs/heads/", "refs/tags/", "refs/remotes/"):
+        for ref, commit in location.repo.refs(prefix).items():
+            names.setdefault(commit, []).append(ref.removeprefix(prefix))
+    return names
+
+
+def _title(entry: Entry, names: dict[str, list[str]], length: int) -> str:
+    refs = names.get(entry.commit)
+    shown = paint(f" ({', '.join(refs)})", "green") if refs else ""
+    return paint(shortened(entry.commit, length), "yellow") + shown
+
+
+def _line(entry: Entry, names: dict[str, list[str]]) -> str:
+    return f"{_title(entry, names, 9)} {paint(entry.subject)}"
+
+
+def heading(entry: Entry, names: dict[str, list[str]]) -> Iterator[str]:
+    """Yield what a reader should know of a commit before its diff: who, when, which plans, the message."""
+    yield f"{paint('commit', 'yellow')} {_title(entry, names, 40)}"
+    for stamp in entry.stamps:
+        taught = f", {stamp.get('Rollouts')}" if stamp.get("Rollouts") else ""
+        yield paint(f"Plan:    {stamp.plan_id} ({stamp.get('Learner') or 'unknown learner'}{taught})")
+        for reverted in stamp.fields.get("Reverts-Plan", ()):
+            yield paint(f"Reverts: {reverted}")
+    for plan_id in merged_plans(entry):
+        yield paint(f"Merges:  {plan_id}")
+    yield paint(f"Author:  {entry.author} <{entry.email}>")
+    yield f"Date:    {_when(entry)}"
+    yield ""
+    for line in (entry.subject, "", *entry.body.split("\n")) if entry.body else (entry.subject,):
+        yield paint(f"    {line}".rstrip())
+    yield ""
+    for change in entry.changes:
+        old = f" (was {change.old_name})" if change.old_name != change.name else ""
+        yield paint(f"  {change.kind} {change.name}{old}")
+
+
+def merged_plans(entry: Entry) -> list[str]:
+    """Return the plans that a merge brought from its side."""
+    own = {stamp.plan_id for stamp in entry.stamps}
+    return [plan_id for plan_id in entry.plan_ids if plan_id not in own]
+
+
+def as_object(entry: Entry) -> dict[str, object]:
+    """Return a commit as the `--json` answers show it."""
+    return {
+        "commit": entry.commit,
+        "author": entry.author,
+        "date": _when(entry),
+        "subject": entry.subject,
+        "body": entry.body,
+        "plans": [
+            {
+                "plan_id": stamp.plan_id,
+                "learner": stamp.get("Learner"),
+                "run_id": stamp.get("Run-Id"),
+                "rollouts": stamp.get("Rollouts"),
+                "reverts": list(stamp.fields.get("Reverts-Plan", ())),
+            }
+            for stamp in entry.stamps
+        ],
+        "merged_plans": merged_plans(entry),
+        "changes": [{"change": c.kind, "name": c.name, "old_name": c.old_name} for c in entry.changes],
+    }
+
+
+def _when(entry: Entry) -> str:
+    return datetime.fromtimestamp(entry.time, UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,92 @@
+"""Show one plan as a review: what it changes, why, and what it saw.
+
+The argument is a plan id, a commit or a branch; a few digits will do. Below the message and the diff stands
+every lesson with its confidence and its evidence: the rollouts, how they ended, and the notes on them.
+
+JSON: {the keys of a commit in `xp log --json`, "diff", "lessons": [{"plan_id", "gradient_id", "experience",
+"confidence", "rationale", "added": [statement], "removed": [statement], "rollouts": [{"id", "passed",
+"score", "case"}], "notes": [{"uri", "rollout", "outcome", "anchor"}]}]}
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.diff import lines_of, painted
+from xpstore.cli.log import as_object, decorations, heading
+from xpstore.cli.output import emit, paint, shortened, to_terminal
+from xpstore.cli.pager import page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from xpstore.review import Lesson, Seen
+
+ROLLOUTS_SHOWN = 8
+
+
+@click.command(help=__doc__)
+@click.argument("what", default="HEAD", metavar="[PLAN|COMMIT]")
+@json_option
+@pass_app
+def command(app: App, what: str, *, as_json: bool) -> None:
+    """Show; see the module's docstring."""
+    from xpstore import events, history, review
+    from xpstore.worktree import EMPTY_TREE
+
+    location = app.location()
+    entry = events.entry_of(location, history.find_commit(location, what))
+    diff = history.changes(location, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
+    lessons = [lesson for plan_id in entry.plan_ids for lesson in review.lessons(location, plan_id)]
+    if as_json:
+        emit({**as_object(entry), "diff": diff, "lessons": [asdict(lesson) for lesson in lessons]})
+        return
+    names = decorations(location) if to_terminal() else {}
+    page(_review([*heading(entry, names), ""], diff, lessons), app.pager())
+
+
+def _review(head: list[str], diff: str, lessons: list[Lesson]) -> Iterator[str]:
+    yield from head
+    yield from painted(lines_of(diff))
+    for number, lesson in enumerate(lessons, 1):
+        yield ""
+        yield paint(
+            f"Lesson {number} of {len(lessons)}: {lesson.experience} (confidence {lesson.confidence:.2f})",
+            bold=True,
+        )
+        yield from _lesson(lesson)
+
+
+def _lesson(lesson: Lesson) -> Iterator[str]:
+    for sign, statements in (("+", lesson.added), ("-", lesson.removed)):
+        for line in (line for statement in statements for line in statement.split("\n")):
+            yield paint(f"  {sign} {line}", "green" if sign == "+" else "red")
+    for line in lesson.rationale.split("\n") if lesson.rationale else ():
+        yield paint(f"  {line}".rstrip())
+    for seen in lesson.rollouts[:ROLLOUTS_SHOWN]:
+        yield _outcome(seen)
+        for note in lesson.notes:
+            if note.rollout == seen.id:
+                yield paint(f"      {note.uri}: {note.anchor}")
+    if len(lesson.rollouts) > ROLLOUTS_SHOWN:
+        yield f"  and {len(lesson.rollouts) - ROLLOUTS_SHOWN} more rollouts (--json lists all)"
+    gone = [note.uri for note in lesson.notes if not note.rollout]
+    for uri in gone:
+        yield paint(f"  {uri} is not here: forgotten, or not fetched", "yellow")
+
+
+def _outcome(seen: Seen) -> str:
+    word, colour = {True: ("passed", "green"), False: ("failed", "red"), None: ("unscored", "")}[seen.passed]
+    score = "" if seen.score is None else f", reward {seen.score:g}"
+    case = f", case {seen.case}" if seen.case else ""
+    return (
+        paint("  rollout ")
+        + paint(shortened(seen.id), "yellow")
+        + " "
+        + paint(word, colour)
+        + paint(score + case)
+    )
