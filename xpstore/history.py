@@ -1,0 +1,165 @@
+"""What was learned, when, by whom: `xp log`, `xp diff`, and finding plans."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from xpstore import events, evidence, gitcli, layout, location
+from xpstore.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from xpstore.events import Entry
+    from xpstore.location import Location
+
+SHORTEST = 4
+"""Fewest hex digits that abbreviate a plan id, as in git."""
+_HEX = re.compile(r"[0-9a-f]{4,40}")
+
+
+def log(
+    loc: Location, ref_or_range: str, *, name: str | None = None, limit: int | None = None
+) -> Iterator[Entry]:
+    """Yield the first-parent commits that changed experiences, newest first, merges with their side.
+
+    `name` keeps one experience, through renames; `limit` counts commits. Raises NotFoundError.
+    """
+    names = {name}
+    found = 0
+    for entry in events.read(loc, ref_or_range):
+        if found == limit:
+            return
+        if name is not None:
+            touched = [c for c in entry.changes if c.name in names or c.old_name in names]
+            names |= {c.old_name for c in touched if c.kind == "R" and c.name in names}
+            if not touched:
+                continue
+        found += 1
+        yield events.with_side(loc, entry)
+
+
+def reachable_plan_ids(loc: Location, refs: Iterable[str]) -> frozenset[str]:
+    """Return the plans that the history of these branches names, merged sides included.
+
+    Branches that do not exist have none. A plan that was undone is still there: undone is not forgotten.
+    """
+    tips = sorted({tip for ref in refs if (tip := _tip(loc, ref))})
+    if not tips:
+        return frozenset()
+    out = gitcli.run(
+        loc.repo.place,
+        [*("log", "-z", "--encoding=UTF-8", "--grep=^Plan-Id[ \t]*:", "--format=%B"), *tips, "--"],
+    )
+    return frozenset(s.plan_id for message in _texts(out) for s in events.stamps(message, loc.config.id))
+
+
+def candidates(loc: Location) -> list[str]:
+    """Return the open candidate branches of this store (`train/…`), sorted; merged ones are not open."""
+    prefix = loc.candidate_prefix
+    found = loc.repo.refs(f"{layout.HEADS}{prefix}")
+    main = loc.repo.ref(loc.main_ref)
+    others: set[str] = set()
+    if not loc.config.name and any("/" in ref.removeprefix(f"{layout.HEADS}{prefix}") for ref in found):
+        others = {at.config.name for at in location.stores(loc.repo) if at.config.name}
+    return [
+        ref.removeprefix(layout.HEADS)
+        for ref, tip in found.items()
+        if ref.removeprefix(f"{layout.HEADS}{prefix}").partition("/")[0] not in others
+        and not (main and loc.repo.is_ancestor(tip, main))
+    ]
+
+
+def find_plan(loc: Location, abbreviation: str) -> str:
+    """Return the plan id that starts so. Raises NotFoundError where there is none or more than one."""
+    known = set(evidence.find_ids(loc, "gradients", abbreviation))
+    known |= {i for i in reachable_plan_ids(loc, _branches(loc)) if i.startswith(abbreviation)}
+    if len(known) == 1:
+        return known.pop()
+    if known:
+        raise NotFoundError(
+            f"'{abbreviation}' is short for {len(known)} plans: {', '.join(sorted(known)[:4])}",
+            hint="give more digits",
+        )
+    raise NotFoundError(f"no plan '{abbreviation}' in this store", hint="xp log lists the plans")
+
+
+def find_commit(loc: Location, plan_or_rev: str, *, within: str | None = None) -> str:
+    """Return the commit of a plan id (or its first digits, 4 or more), a branch or any git revision.
+
+    A plan is looked for on `within` if given, then on main, then on the other branches; the newest commit
+    of it counts. Raises NotFoundError for what is unknown or ambiguous.
+    """
+    text = plan_or_rev.strip()
+    branch = events.branch_tip(loc, text)
+    if branch:
+        return branch
+    if _HEX.fullmatch(text):
+        try:
+            plan_id = find_plan(loc, text)
+        except NotFoundError as error:
+            return _revision(loc, text, error)
+        commit = commit_of_plan(loc, plan_id, within=within)
+        if commit:
+            return commit
+        raise NotFoundError(
+            f"plan {plan_id} is on record, but on no branch",
+            hint="its branch was deleted; train again to plan anew",
+        )
+    return events.commit_of(loc, text)
+
+
+def commit_of_plan(loc: Location, plan_id: str, *, within: str | None = None) -> str:
+    """Return the newest commit that names the plan, on the first branch that has one; "" for none."""
+    for ref in [within, loc.config.main, "HEAD", *_branches(loc)]:
+        tip = _tip(loc, ref) if ref else None
+        if tip:
+            grep = f"--grep=^Plan-Id[ \t]*:[ \t]*{plan_id}"
+            out = gitcli.run(loc.repo.place, ["log", "-z", "-1", grep, "--format=%H", tip, "--"])
+            if out:
+                return out.decode().strip("\0\n")
+    return ""
+
+
+def diff(loc: Location, a: str, b: str, name: str | None = None) -> str:
+    """Return git's diff of the experiences between two revisions, whole or of one experience."""
+    start, end = find_commit(loc, a), find_commit(loc, b)
+    return changes(loc, start, end, name)
+
+
+def changes(loc: Location, start: str, end: str, name: str | None = None) -> str:
+    """Return the unified diff between two commits or trees of which `end` is a commit."""
+    folders = dict.fromkeys([*events.folders(loc, end), loc.in_tree(layout.EXPERIENCES)])
+    paths = [f"{folder}/{name}{events.SUFFIX}" if name else folder for folder in folders]
+    out = gitcli.run(
+        loc.repo.place,
+        [
+            *("diff", "-M", "--no-ext-diff", "--no-textconv", "--no-relative"),
+            *("--src-prefix=a/", "--dst-prefix=b/", start, end, "--", *paths),
+        ],
+    )
+    return out.decode("utf-8", "replace")
+
+
+def _branches(loc: Location) -> list[str]:
+    """Return every branch but those of evidence."""
+    return [ref for ref in loc.repo.refs(layout.HEADS) if not ref.startswith(f"{layout.HEADS}xp/")]
+
+
+def _revision(loc: Location, text: str, no_plan: NotFoundError) -> str:
+    try:
+        return loc.repo.resolve(text)
+    except NotFoundError:
+        raise no_plan from None
+
+
+def _tip(loc: Location, ref: str) -> str | None:
+    try:
+        return events.commit_of(loc, ref)
+    except NotFoundError:
+        return None
+
+
+def _texts(out: bytes) -> list[str]:
+    return [part.decode("utf-8", "replace") for part in out.split(b"\0") if part]

@@ -1,0 +1,168 @@
+"""Who wrote which statement, and which statements were undone: what a learner must respect.
+
+One pass over first-parent history, oldest first. A statement is known by its experience and its key
+(document.py), so that new figures below it change nothing, and it keeps its identity when a file is renamed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xpstore import evidence, timeline
+from xpstore.document import Document
+from xpstore.errors import DocumentError
+
+if TYPE_CHECKING:
+    from xpstore.events import Change
+    from xpstore.location import Location
+    from xpstore.timeline import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A statement that history had and the tip has not, and not because a learner took it back."""
+
+    experience: str
+    key: str
+    rollouts: frozenset[str]
+    """What the plans that had added it cite: others must support it before it comes back."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """The life of one statement."""
+
+    learners: frozenset[str] = frozenset()
+    """Who added it last; empty for people."""
+    plans: set[str] = field(default_factory=set)
+    """All plans that ever added it."""
+    gone: bool = False
+    """Taken away by a revert or by a person."""
+
+
+@dataclass(slots=True)
+class _Page:
+    """An experience under all names that it has had."""
+
+    names: set[str]
+    lines: dict[str, _Line] = field(default_factory=dict)
+
+    def absorb(self, other: _Page) -> None:
+        """Take over what another page knows: this one got its name back, or its place."""
+        self.names |= other.names
+        for key, line in other.lines.items():
+            mine = self.lines.setdefault(key, line)
+            mine.plans |= line.plans
+
+
+@dataclass(slots=True)
+class History:
+    """The statements of a branch: who wrote them, which were undone."""
+
+    loc: Location
+    pages: dict[str, _Page] = field(default_factory=dict)
+    _keys: dict[str, frozenset[str]] = field(default_factory=dict)
+    _claims: dict[tuple[str, str, bool], Moment] = field(default_factory=dict)
+    """Experience, key and "it was added" → what a merged side has to say on it."""
+
+    @classmethod
+    def read(cls, loc: Location, ref: str) -> History:
+        """Read the first-parent history of a ref. Raises NotFoundError for an unknown one."""
+        history = cls(loc)
+        for moment in timeline.build(loc, ref).moments:
+            for change in moment.entry.changes:
+                history._apply(moment, change)
+            if not moment.side:
+                history._claims.clear()
+        return history
+
+    def of_learner(self, learner: str) -> dict[str, frozenset[str]]:
+        """Return experience → keys of the statements whose last author is this learner (any version)."""
+        found = {
+            name: frozenset(k for k, line in page.lines.items() if learner in line.learners)
+            for name, page in self.pages.items()
+        }
+        return {name: keys for name, keys in found.items() if keys}
+
+    def undone(self) -> list[Undone]:
+        """Return what plans had added and people took away, sorted; under every name the page has had."""
+        cited: dict[str, frozenset[str]] = {}
+        found = set()
+        for page in self.pages.values():
+            for key, line in page.lines.items():
+                if line.gone and line.plans:
+                    for plan in line.plans - cited.keys():
+                        cited[plan] = cited_rollouts(self.loc, plan)
+                    rollouts = frozenset[str]().union(*(cited[p] for p in line.plans))
+                    found |= {Undone(name, key, rollouts) for name in page.names}
+        return sorted(found, key=lambda u: (u.experience, u.key))
+
+    def _apply(self, moment: Moment, change: Change) -> None:
+        before, after = self._statements(change.before), self._statements(change.after)
+        if moment.side:
+            for key in after - before:
+                self._claims[change.name, key, True] = moment
+            for key in before - after:
+                self._claims[change.name, key, False] = moment
+            return
+        page = self._page(change)
+        for key in after - before:
+            self._add(page, key, self._claims.get((change.name, key, True), moment))
+        for key in before - after:
+            by = self._claims.get((change.name, key, False), moment)
+            page.lines.setdefault(key, _Line()).gone = not by.learners
+
+    def _page(self, change: Change) -> _Page:
+        page = self.pages.setdefault(change.name, _Page({change.name}))
+        if change.kind == "R" and change.old_name in self.pages:
+            page.absorb(self.pages.pop(change.old_name))
+        return page
+
+    def _add(self, page: _Page, key: str, moment: Moment) -> None:
+        is_new = key not in page.lines
+        line = page.lines.setdefault(key, _Line())
+        line.gone = False
+        if moment.role in {"plan", "redo"}:
+            line.learners = moment.learners
+            line.plans |= set(moment.plans)
+        elif moment.role == "person" or is_new:
+            line.learners = frozenset()
+
+    def _statements(self, blob: str) -> frozenset[str]:
+        if not blob:
+            return frozenset()
+        if blob not in self._keys:
+            text = self.loc.repo.blob(blob).decode("utf-8", "replace")
+            self._keys[blob] = statement_keys(text)
+        return self._keys[blob]
+
+
+def statement_keys(text: str) -> frozenset[str]:
+    """Return the keys of all statements of a file, also where its front matter does not parse."""
+    try:
+        document = Document.parse(text)
+    except DocumentError:
+        document = Document.parse("\n" + text.partition("\n---")[2].partition("\n")[2])
+    return frozenset(s.key for s in document.statements())
+
+
+def cited_rollouts(loc: Location, plan_id: str) -> frozenset[str]:
+    """Return the ids of the rollouts that a plan's records cite; none where the records are gone."""
+    found: set[str] = set()
+    for record in evidence.records(loc, plan_id).values():
+        rollouts = record.get("rollouts")
+        for rollout in rollouts if isinstance(rollouts, list) else ():
+            if isinstance(rollout, dict):
+                found.add(str(rollout.get("id")))
+    return frozenset(found)
+
+
+def learner_statements(loc: Location, ref: str, learner: str) -> dict[str, frozenset[str]]:
+    """Return experience → keys of the statements that this learner wrote, its version left aside."""
+    return History.read(loc, ref).of_learner(learner.partition("/")[0])
+
+
+def undone_statements(loc: Location, ref: str) -> list[Undone]:
+    """Return the statements that must not come back on the same evidence."""
+    return History.read(loc, ref).undone()
