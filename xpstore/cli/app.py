@@ -22,7 +22,7 @@ class App:
     cwd: Path
     """The directory of `-C`, else the current one; absolute."""
     store: str | None = None
-    """The prefix of a store where several are possible."""
+    """Name, id or folder of the store, where the repository has several."""
     paging: bool = True
 
     def location(self) -> Location:

@@ -8,6 +8,8 @@ JSON: {"repository", "prefix", "name", "id", "main"}
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 
 import click
@@ -26,7 +28,7 @@ def command(app: App, directory: str, name: str, main: str | None, *, as_json: b
     """Make the store; see the module's docstring."""
     from xpstore.init import init
 
-    path = app.cwd / Path(directory)
+    path = (app.cwd / directory).resolve()
     location = init(path, name=name, main=main)
     config = location.config
     if as_json:
@@ -42,4 +44,5 @@ def command(app: App, directory: str, name: str, main: str | None, *, as_json: b
         return
     where = f" (prefix {location.prefix})" if location.prefix else ""
     click.echo(paint(f"Made the store {config.id} in {path}{where}, branch {config.main}"))
-    click.echo(paint(f"Next: xp -C {directory} train FILE…" if directory != "." else "Next: xp train FILE…"))
+    there = "" if path == Path.cwd() else f" -C {shlex.quote(os.path.relpath(path))}"
+    click.echo(paint(f"Next: xp{there} train FILE..."))

@@ -34,7 +34,7 @@ COMPLETE = "_XP_COMPLETE"
     cls=VerbGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.option("-C", "directories", metavar="DIR", multiple=True, help="Work as if started there; adds up.")
-@click.option("--store", metavar="PREFIX", help="The store's directory in the repository, of several.")
+@click.option("--store", metavar="NAME", help="Name, id or folder of the store, where there are several.")
 @click.option("-P", "--no-pager", is_flag=True, help="Write long output straight to the terminal.")
 @click.version_option(version("xpstore"), "--version", prog_name="xp", message="%(prog)s %(version)s")
 @click.pass_context

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from trainer.cli.train import describe
+from trainer.domain import RolloutFailure
+from trainer.train import PlanSummary, TrainReport
+
+ID = "0123456789abcdef0123"
+
+
+def report(**fields) -> TrainReport:
+    return TrainReport(
+        **{"run_id": "r1", "branch": "train/r1", "dry_run": False, "rollouts": 4, "passed": 1, **fields}
+    )
+
+
+def plan(commit: str = "c" * 40) -> PlanSummary:
+    return PlanSummary(plan_id=ID, commit=commit, subject="Ask before refunds", items=("refund",), lessons=2)
+
+
+def test_a_report_has_counts_commits_reasons_and_the_next_commands():
+    lines = list(
+        describe(
+            report(
+                plans=(plan(),),
+                already=("a",),
+                nothing={"b": "passed like all others", "c": "passed like all others", "d": "one trial only"},
+                refused={"refund": "opposite advice"},
+                problems=({"file": "x.json", "line": 3, "error": "no messages"},),
+                report={"dropped": {"too little support": 7, "does not hold": 9}},
+            ),
+            "main",
+        )
+    )
+    assert lines == [
+        "4 rollouts, 1 passed, 1 already learned",
+        "2 lessons, 1 commit on train/r1",
+        "  ccccccccc Ask before refunds",
+        "Taught nothing:",
+        "     2  passed like all others",
+        "     1  one trial only",
+        "Not merged:",
+        "     1  refund: opposite advice",
+        "Left out, by reason:",
+        "     9  does not hold",
+        "     7  too little support",
+        "Skipped 1 broken record:",
+        "  x.json:3: no messages",
+        "",
+        "Next:",
+        "  xp log train/r1",
+        "  git diff main...train/r1",
+    ]
+
+
+def test_a_dry_run_promises_no_commits():
+    lines = list(describe(report(plans=(plan(commit=""),), dry_run=True), "main"))
+    assert lines[1:] == ["2 lessons; would be 1 commit on train/r1", "  012345678 Ask before refunds"]
+
+
+@pytest.mark.parametrize(
+    ("already", "words"),
+    [(("a", "b", "c", "d"), "Everything here is already learned."), (("a",), "Nothing was learned.")],
+)
+def test_without_plans_the_report_says_why(already, words):
+    assert list(describe(report(already=already), "main"))[1] == words
+
+
+def test_long_lists_are_cut():
+    failures = tuple(
+        RolloutFailure(rollout=str(i), case="", stage="analyze", error=f"odd {i:02}") for i in range(12)
+    )
+    problems = tuple({"file": "f", "line": i, "error": "bad"} for i in range(7))
+    lines = list(describe(report(failures=failures, problems=problems), "main"))
+    assert "     2  for other reasons" in lines
+    assert lines[-1] == "  and 2 more (--json lists all)"
