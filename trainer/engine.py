@@ -86,7 +86,7 @@ class PolicyTrainingEngine:
         policy_set: ExperienceSet,
         context: PipelineContext,
     ) -> tuple[EditResult, list[RolloutFailure]]:
-        """Return the edits of all groups that contain something fresh, and the members of groups that failed."""
+        """Return the edits of all groups with something fresh, and the members of groups that failed."""
         history = await self._policy.learned(self.learner)
         gradient_context = context.gradient_context.model_copy(update={"history": history})
         groups = self._groups(fresh, earlier)

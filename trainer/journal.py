@@ -121,7 +121,8 @@ def _forgotten(rollout: Rollout) -> RolloutFailure:
 
 def _landed(location: Location, branch: str) -> frozenset[str]:
     refs = {location.config.main, branch, *candidates(location)}
-    return reachable_plan_ids(location, sorted(refs))
+    there = [r for r in sorted(refs) if location.repo.ref(location.branch_ref(r)) is not None]
+    return reachable_plan_ids(location, there)
 
 
 def _analysis(

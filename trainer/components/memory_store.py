@@ -68,7 +68,7 @@ class BranchPolicy:
         return await self._door.call(read)
 
     def _ref(self, location: Location) -> str:
-        exists = location.repo.resolve(f"refs/heads/{self._branch}") is not None
+        exists = location.repo.ref(location.branch_ref(self._branch)) is not None
         return self._branch if exists else (self._start or location.config.main)
 
 
