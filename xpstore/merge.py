@@ -1,0 +1,129 @@
+"""Three-way merge of one experience file, without a model. Pure.
+
+Front matter is merged by key, the body by section and statement. What one side changed wins; what both
+changed differently is an overlap, and both versions are kept. REFUSED = no text may be written: the
+sides contradict each other, one deleted what the other changed, or front matter does not parse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from xpstore import polarity
+from xpstore.document import Document
+from xpstore.errors import DocumentError
+from xpstore.markdown import Section, Statement, render
+from xpstore.merge_front import PLACE, FrontMerge, merge_front
+from xpstore.merge_order import Id, identify, weave
+from xpstore.merge_statements import Entry, Outcome, Overlap, merge_section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Entry", "MergeResult", "Overlap", "merge"]
+
+_USUAL = {"Situation": 0, "Approach": 1, "Reflect": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """The merged file, what both sides changed, and what became of every change."""
+
+    text: str | None
+    """None = the file is deleted. Where refused, ours as it was."""
+    overlaps: tuple[Overlap, ...]
+    account: tuple[Entry, ...]
+    verdict: Literal["PROVEN", "REFUSED"]
+
+
+def merge(base: str | None, ours: str | None, theirs: str | None, where: str = "") -> MergeResult:
+    """Merge two versions of a file; None = no file. `where` names the file in what is reported."""
+    if ours in (theirs, base) or theirs == base:
+        return MergeResult(theirs if ours == base else ours, (), (), "PROVEN")
+    if ours is None or theirs is None:
+        overlap = Overlap("", *(() if text is None else (text,) for text in (base, ours, theirs)))
+        return MergeResult(ours, (overlap,), (), "REFUSED")
+    outcome = Outcome()
+    try:
+        docs = [Document.parse(text or "", where) for text in (base, ours, theirs)]
+        front = merge_front(*(doc.source for doc in docs))
+        sections = _merge_body(docs, outcome)
+        text = _assemble(docs, front, sections)
+        is_sound = _says(Document.parse(text, where).sections) == _says(sections)
+    except DocumentError as error:
+        entry = Entry(PLACE, where, "both", "changed", "dropped", error.message)
+        return MergeResult(ours, (), (entry,), "REFUSED")
+    outcome.overlaps[:0] = [Overlap(PLACE, *(((x,) if x else ()) for x in clash)) for clash in front.clashes]
+    is_refused = outcome.is_refused or front.clashes or not is_sound or _contradicts(docs, sections, outcome)
+    if is_refused:
+        return MergeResult(ours, tuple(outcome.overlaps), tuple(outcome.account), "REFUSED")
+    return MergeResult(text, tuple(outcome.overlaps), tuple(outcome.account), "PROVEN")
+
+
+def _merge_body(docs: Sequence[Document], outcome: Outcome) -> list[Section]:
+    ids = identify(*([(part.name, part.heading) for part in doc.sections] for doc in docs))
+    sides = [dict(zip(found, doc.sections, strict=True)) for found, doc in zip(ids, docs, strict=True)]
+    order = _section_order(ids)
+    merged: list[Section] = []
+    for item in order:
+        b, o, t = (side.get(item, Section(item[0], "", "", (), ())) for side in sides)
+        statements, gaps = merge_section(item[0], b, o, t, outcome)
+        is_gone = item in sides[0] and not (item in sides[1] and item in sides[2])
+        if statements or (item[0] + b.heading + o.heading + t.heading and not is_gone):
+            heading = _pick(b.heading, o.heading or t.heading, t.heading or o.heading)
+            lead = _pick(
+                b.lead, o.lead if item in sides[1] else t.lead, t.lead if item in sides[2] else o.lead
+            )
+            is_tight = merged and not lead and any(ids[n][:1] == [item] for n in (1, 2))
+            merged.append(Section(item[0], heading, "\n" if is_tight else lead, statements, gaps))
+    return merged
+
+
+def _section_order(ids: Sequence[Sequence[Id]]) -> list[Id]:
+    """Return the order of all sections; those of the usual three stay in their usual order if both sides'."""
+    base, ours, theirs = ids
+    present = {*ours, *theirs}
+    order = weave([item for item in base if item in ours and item in theirs], ours, theirs)
+    if any(_ranks(side) != sorted(_ranks(side)) for side in (ours, theirs)) or len(present) != len(order):
+        return order
+    usual = iter(sorted((item for item in order if item[0] in _USUAL), key=lambda item: _USUAL[item[0]]))
+    return [next(usual) if item[0] in _USUAL else item for item in order]
+
+
+def _ranks(ids: Sequence[Id]) -> list[int]:
+    return [_USUAL[name] for name, _ in ids if name in _USUAL]
+
+
+def _pick(base: str, ours: str, theirs: str) -> str:
+    return theirs if ours == base else ours
+
+
+def _assemble(docs: Sequence[Document], front: FrontMerge, sections: Sequence[Section]) -> str:
+    base, ours, theirs = docs
+    newline = _pick(base.newline, ours.newline, theirs.newline)
+    body = render(sections) + _pick(base.tail, ours.tail, theirs.tail)
+    has_end = [doc.body.endswith("\n") or not doc.body for doc in docs]
+    if not (has_end[2] if has_end[1] == has_end[0] else has_end[1]):
+        body = body.removesuffix("\n")
+    mark = "\ufeff" if ours.source is not None and ours.text.startswith("\ufeff") else ""
+    head = "" if front.source is None else f"{mark}---\n{front.source}---\n"
+    return head.replace("\r\n", "\n").replace("\n", newline) + body.replace("\n", newline)
+
+
+def _says(sections: Sequence[Section]) -> list[tuple[str, str, tuple[Statement, ...]]]:
+    return [(part.name, part.heading, part.statements) for part in sections]
+
+
+def _contradicts(docs: Sequence[Document], sections: Sequence[Section], outcome: Outcome) -> bool:
+    """Report pairs of opposite commands that no side held by itself."""
+    texts = [s.text for part in sections for s in part.statements]
+    mine, yours = ({s.key for s in doc.statements()} for doc in docs[1:])
+    found = False
+    for first, second in polarity.contradictions(texts):
+        pair = {Statement(first, "").key, Statement(second, "").key}
+        if not (pair <= mine or pair <= yours):
+            a, b = (first, second) if Statement(first, "").key in mine else (second, first)
+            outcome.overlaps.append(Overlap("", (), (a,), (b,)))
+            found = True
+    return found

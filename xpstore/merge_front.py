@@ -1,0 +1,98 @@
+"""Three-way merge of front matter, key by key. A key's own lines, comments included, are what is merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xpstore.frontmatter import dump, entries, load, splice
+from xpstore.merge_order import weave
+
+_TAIL = "\0tail"  # the pseudo-key of the comments below the last key; no YAML key has a NUL
+PLACE = "front matter"
+"""The `section` of overlaps in front matter."""
+
+
+@dataclass(slots=True)
+class FrontMerge:
+    """The merged YAML (None = no front matter) and, per key that both sides changed, the three values."""
+
+    source: str | None = None
+    clashes: list[tuple[str, str, str]] = field(default_factory=list)
+    """YAML lines of base, ours, theirs; empty where the side has no such key."""
+
+
+def merge_front(base: str | None, ours: str | None, theirs: str | None) -> FrontMerge:
+    """Merge three YAML sources. Raises DocumentError where one does not parse."""
+    if ours in (theirs, base) or theirs == base:
+        for source in (base, ours, theirs):
+            load(source or "")
+        return FrontMerge(theirs if ours == base else ours)
+    result = FrontMerge()
+    b, o, t = (_chunks(source) for source in (base, ours, theirs))
+    vb, vo, vt = (load(source or "") for source in (base, ours, theirs))
+    lines: list[str] = []
+    for key in sorted(weave(list(b), list(o), list(t)), key=lambda k: k == _TAIL):
+        chunk = _pick(b.get(key, ""), o.get(key, ""), t.get(key, ""))
+        if chunk is None:
+            chunk = _both_changed(key, (b, o, t), (vb, vo, vt), result)
+        lines.append(chunk)
+    for key in b:
+        kept = o.get(key) or t.get(key)
+        if key != _TAIL and (key in o) != (key in t) and kept != b[key]:
+            result.clashes.append((b[key], o.get(key, ""), t.get(key, "")))
+    is_gone = not lines and (ours is None or theirs is None)
+    result.source = None if is_gone else _joined(lines)
+    return result
+
+
+def _chunks(source: str | None) -> dict[str, str]:
+    """Return key → its lines and the comments above it; a `{…}` mapping as if written in lines."""
+    text = source or ""
+    places = entries(text)
+    if places is None:
+        return {key: dump({key: value}) for key, value in load(text).items()}
+    chunks: dict[str, str] = {}
+    at = 0
+    for place in places:
+        chunks[place.key] = text[at : place.end]
+        at = place.end
+    if text[at:]:
+        chunks[_TAIL] = text[at:]
+    return chunks
+
+
+def _pick(base: str, ours: str, theirs: str) -> str | None:
+    if theirs in (base, ours):
+        return ours
+    return theirs if ours == base else None
+
+
+def _both_changed(
+    key: str,
+    chunks: tuple[dict[str, str], dict[str, str], dict[str, str]],
+    values: tuple[dict[str, object], dict[str, object], dict[str, object]],
+    result: FrontMerge,
+) -> str:
+    base, ours, theirs = (side.get(key, "") for side in chunks)
+    was, mine, yours = (side.get(key) for side in values)
+    if not base and not ours:
+        return theirs
+    if not base and not theirs:
+        return ours
+    if key == _TAIL or yours in (mine, was):
+        return ours
+    if mine == was:  # ours changed only a comment or quotes: keep them, take the other value
+        return splice(ours, {key: yours})
+    if isinstance(mine, list) and isinstance(yours, list):
+        return splice(ours, {key: _union(was if isinstance(was, list) else [], mine, yours)})
+    result.clashes.append((base, ours, theirs))
+    return ours
+
+
+def _union(base: list[object], ours: list[object], theirs: list[object]) -> list[object]:
+    kept = [value for value in ours if value in theirs or value not in base]
+    return kept + [value for value in theirs if value not in ours and value not in base]
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
