@@ -11,7 +11,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 test: $(STAMP)
-	$(PY) -m pytest -n 2 -m 'not stress'
+	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress'
 
 lint: $(STAMP)
 	.venv/bin/ruff check .
@@ -22,7 +22,7 @@ bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s
 
 stress: $(STAMP)
-	$(PY) -m pytest -n 2 -m ''
+	$(PY) -m pytest -n 2 --dist loadfile -m ''
 
 clean:
 	rm -rf .venv build dist *.egg-info

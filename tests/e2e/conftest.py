@@ -1,0 +1,80 @@
+"""A user at a shell: real processes, a home and a git configuration of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TAU_BENCH = Path(__file__).resolve().parents[3] / "shared/data/tau-bench/gpt-4o-airline.tasks-0-39.json"
+
+
+@dataclass(frozen=True)
+class User:
+    """Runs commands in a directory, as somebody would type them."""
+
+    home: Path
+    where: Path
+
+    def run(self, *words: str, code: int = 0, stdin: str | None = None) -> str:
+        done = subprocess.run(
+            words,
+            cwd=self.where,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            input=stdin,
+        )
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def xp(self, *words: str, code: int = 0) -> str:
+        return self.run(str(Path(sys.executable).with_name("xp")), *words, code=code)
+
+    def json(self, *words: str, code: int = 0) -> dict:
+        return json.loads(self.xp(*words, "--json", code=code))
+
+    def git(self, *words: str, code: int = 0) -> str:
+        return self.run("git", *words, code=code).rstrip("\n")
+
+    def at(self, where: Path | str) -> User:
+        return User(self.home, self.where / where)
+
+    def environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "XP_"))}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "NO_COLOR": "1",
+        }
+
+
+def make_user(where: Path) -> User:
+    home = where / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = Pat\n\temail = pat@example.org\n[init]\n\tdefaultBranch = main\n", encoding="utf-8"
+    )
+    return User(home, where)
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> User:
+    return make_user(tmp_path_factory.mktemp("user"))
+
+
+@pytest.fixture(scope="module")
+def tau_bench() -> Path:
+    if not TAU_BENCH.exists():
+        pytest.skip(f"the recorded rollouts are not here: {TAU_BENCH}")
+    return TAU_BENCH
