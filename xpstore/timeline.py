@@ -24,7 +24,8 @@ Role = Literal["plan", "undo", "redo", "person"]
 """`redo` undoes an undo: what it changes is its plan's doing again."""
 
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{4,40})\b", re.MULTILINE)
-_QUOTED = re.compile(r'(Revert|Reapply) "(.*)"(?: \(#\d+\))?')
+_QUOTED = re.compile(r'(Revert|Reapply) "(.*)"')
+_NUMBER = re.compile(r" \(#\d+\)$")
 
 
 @dataclass(slots=True)
@@ -46,6 +47,8 @@ class Moment:
     """Without versions; empty for people's commits and undoing ones."""
     plans: tuple[str, ...]
     """The plans whose doing the change is: the event's own, or those that a `redo` brings back."""
+    targets: tuple[str, ...] = ()
+    """What the event undid: plan ids, or commits of people."""
     side: bool = False
     """Came with a merge: says who did what; the merge itself says what the branch had."""
 
@@ -84,12 +87,17 @@ def reverted(loc: Location, timeline: Timeline, entry: Entry) -> tuple[str, ...]
     found = [i for stamp in entry.stamps for i in stamp.fields.get("Reverts-Plan", ())]
     for sha in _REVERTS.findall(entry.message):
         found += _nodes_of(loc, timeline, sha)
-    quoted = None if found or entry.stamps else _QUOTED.fullmatch(entry.subject)
+    quoted = None if found or entry.stamps else _QUOTED.fullmatch(_bare(entry.subject))
     if quoted:
         # `Reapply "x"` undoes the commit `Revert "x"`
-        title = quoted[2] if quoted[1] == "Revert" else f'Revert "{quoted[2]}"'
+        title = _bare(quoted[2]) if quoted[1] == "Revert" else f'Revert "{quoted[2]}"'
         found += timeline.by_subject.get(title, ())
     return tuple(i for i in dict.fromkeys(found) if i in timeline.nodes)
+
+
+def _bare(subject: str) -> str:
+    """Drop the number that a hosting site appends."""
+    return _NUMBER.sub("", subject)
 
 
 def _nodes_of(loc: Location, timeline: Timeline, sha: str) -> tuple[str, ...]:
@@ -101,7 +109,7 @@ def _nodes_of(loc: Location, timeline: Timeline, sha: str) -> tuple[str, ...]:
     except NotFoundError:
         return ()
     plans = tuple(s.plan_id for s in events.stamps(message, loc.config.id))
-    return plans or timeline.by_subject.get(message.partition("\n")[0].strip(), ())
+    return plans or timeline.by_subject.get(_bare(message.partition("\n")[0].strip()), ())
 
 
 def _moments(loc: Location, timeline: Timeline, entry: Entry) -> Iterator[Moment]:
@@ -124,7 +132,7 @@ def _moment(loc: Location, timeline: Timeline, entry: Entry, *, side: bool) -> M
     for stamp in entry.stamps:
         timeline.learners.setdefault(stamp.plan_id, stamp.learner)
     timeline.by_commit[entry.commit] = nodes
-    timeline.by_subject[entry.subject] = nodes
+    timeline.by_subject[_bare(entry.subject)] = nodes
     roots = [root for target in targets for root in _flip(timeline, target, entry.commit)]
     plans = tuple(s.plan_id for s in entry.stamps if not s.fields.get("Reverts-Plan"))
     role: Role = "plan" if plans else "person"
@@ -132,7 +140,8 @@ def _moment(loc: Location, timeline: Timeline, entry: Entry, *, side: bool) -> M
         redone = tuple(r for r in roots if timeline.nodes[r].active)
         role, plans = ("redo", redone) if redone else ("undo", ())
     taught = {timeline.learners.get(p, "") for p in plans} - {events.PERSON, ""}
-    return Moment(entry, role if taught or role != "plan" else "person", frozenset(taught), plans, side)
+    role = role if taught or role != "plan" else "person"
+    return Moment(entry, role, frozenset(taught), plans, targets, side)
 
 
 def _flip(timeline: Timeline, node_id: str, commit: str) -> list[str]:
