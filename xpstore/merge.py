@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "MergeResult", "Overlap", "merge"]
 
+_TOP = "\0"  # stands for the text above the first heading; no heading has a NUL
 _USUAL = {"Situation": 0, "Approach": 1, "Reflect": 2}
 
 
@@ -62,30 +63,33 @@ def merge(base: str | None, ours: str | None, theirs: str | None, where: str = "
 
 
 def _merge_body(docs: Sequence[Document], outcome: Outcome) -> list[Section]:
-    ids = identify(*([(part.name, part.heading) for part in doc.sections] for doc in docs))
+    ids = identify(
+        *([(part.name if part.heading else _TOP, part.heading) for part in d.sections] for d in docs)
+    )
     sides = [dict(zip(found, doc.sections, strict=True)) for found, doc in zip(ids, docs, strict=True)]
-    order = _section_order(ids)
     merged: list[Section] = []
-    for item in order:
-        b, o, t = (side.get(item, Section(item[0], "", "", (), ())) for side in sides)
-        statements, gaps = merge_section(item[0], b, o, t, outcome)
+    for item in _section_order(ids):
+        name = "" if item[0] == _TOP else item[0]
+        b, o, t = (side.get(item, Section(name, "", "", (), ())) for side in sides)
+        statements, gaps = merge_section(name, b, o, t, outcome)
         is_gone = item in sides[0] and not (item in sides[1] and item in sides[2])
-        if statements or (item[0] + b.heading + o.heading + t.heading and not is_gone):
-            heading = _pick(b.heading, o.heading or t.heading, t.heading or o.heading)
-            lead = _pick(
-                b.lead, o.lead if item in sides[1] else t.lead, t.lead if item in sides[2] else o.lead
-            )
-            is_tight = merged and not lead and any(ids[n][:1] == [item] for n in (1, 2))
-            merged.append(Section(item[0], heading, "\n" if is_tight else lead, statements, gaps))
+        if not statements and (is_gone or item[0] == _TOP):
+            continue
+        heading = _pick(b.heading, o.heading or t.heading, t.heading or o.heading)
+        lead = _pick(b.lead, o.lead if item in sides[1] else t.lead, t.lead if item in sides[2] else o.lead)
+        was_first = any(side[:1] == [item] for side in ids[1:])
+        merged.append(
+            Section(name, heading, "\n" if merged and was_first and not lead else lead, statements, gaps)
+        )
     return merged
 
 
 def _section_order(ids: Sequence[Sequence[Id]]) -> list[Id]:
-    """Return the order of all sections; those of the usual three stay in their usual order if both sides'."""
+    """Return the order of all sections; the usual three keep their usual order where both sides have it."""
     base, ours, theirs = ids
-    present = {*ours, *theirs}
     order = weave([item for item in base if item in ours and item in theirs], ours, theirs)
-    if any(_ranks(side) != sorted(_ranks(side)) for side in (ours, theirs)) or len(present) != len(order):
+    order.sort(key=lambda item: item[0] != _TOP)
+    if any(_ranks(side) != sorted(_ranks(side)) for side in (ours, theirs)):
         return order
     usual = iter(sorted((item for item in order if item[0] in _USUAL), key=lambda item: _USUAL[item[0]]))
     return [next(usual) if item[0] in _USUAL else item for item in order]

@@ -209,5 +209,9 @@ def _gap(item: Id, previous: Id | None, above: str, sides: tuple[_Side, _Side, _
             return side.gaps[item]
     if previous is None:
         return next(side.gaps[side.ids[0]] for side in sides if side.ids)
-    own = next((side.gaps[item] for side in sides if side.before.get(item)), "")
-    return max(own, usual_gap(above, text), key=len)
+    usual = usual_gap(above, text)
+    for side in sides:
+        neighbour = side.before.get(item)
+        if neighbour and side.gaps[item] != usual_gap(side.text(neighbour), text):
+            return max(side.gaps[item], usual, key=len)  # the writer of this side had a reason
+    return usual
