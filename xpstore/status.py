@@ -1,0 +1,102 @@
+"""Promote, deprecate, archive: a plan that changes the `status:` of experiences and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from xpstore import commit, events, history
+from xpstore.errors import ConflictError, NotFoundError, RefusedError, RepositoryError, UsageError
+from xpstore.experience import STATUSES, PolicyStatus
+from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+from xpstore.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xpstore.experience import Experience
+    from xpstore.location import Location
+
+ATTEMPTS = 8
+VERBS: dict[PolicyStatus, str] = {
+    "draft": "Withdraw",
+    "staging": "Stage",
+    "production": "Promote",
+    "deprecated": "Deprecate",
+    "archived": "Archive",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusResult:
+    """The status change, and whom it did not concern."""
+
+    plan: PolicyUpdatePlan
+    already: tuple[str, ...]
+    """Names that had the status before."""
+    commit: str = ""
+    """The new commit; "" in a dry run."""
+
+
+def set_status(
+    loc: Location, names: Sequence[str], status: PolicyStatus, branch: str, *, dry_run: bool = False
+) -> StatusResult:
+    """Give experiences a status on a branch; every other byte of their files stays.
+
+    Raises NotFoundError for an unknown name, RefusedError where all of them have the status already, and
+    DocumentError for a file whose front matter does not parse. Nothing is written then.
+    """
+    if status not in STATUSES:
+        raise UsageError(f"'{status}' is no status", hint=f"one of {', '.join(STATUSES)}")
+    for _ in range(ATTEMPTS):
+        tip = events.commit_of(loc, branch)
+        result = _planned(loc, names, status, tip)
+        if dry_run:
+            return result
+        try:
+            (landed,) = commit.commit(loc, [result.plan], branch)
+        except ConflictError:
+            if events.commit_of(loc, branch) == tip:
+                raise
+            continue
+        return StatusResult(result.plan, result.already, landed.commit)
+    raise RepositoryError(f"{branch} keeps moving", hint="run it again")
+
+
+def _planned(loc: Location, names: Sequence[str], status: PolicyStatus, tip: str) -> StatusResult:
+    known = snapshot(loc, tip).by_name
+    wanted = list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            raise NotFoundError(
+                f"there is no experience '{name}'",
+                hint=f"did you mean '{close[0]}'?" if close else "xp status lists them",
+            )
+    already = tuple(name for name in wanted if known[name].status == status)
+    items = tuple(_item(known[name], status) for name in wanted if name not in already)
+    if not items:
+        raise RefusedError(f"already {status}: {', '.join(already) or 'nothing was named'}")
+    verb = VERBS[status]
+    plan = PolicyUpdatePlan(
+        items=items,
+        subject=f"{verb} {', '.join(i.target_experience_name for i in items)}",
+        rationale=f"A person set the status to {status}.",
+        base_commit=tip,
+        store_id=loc.config.id,
+        learner=events.PERSON,
+    )
+    landed = history.reachable_plan_ids(loc, [tip])
+    while plan.plan_id in landed:  # promoted, deprecated, promoted again: another decision
+        plan = PolicyUpdatePlan(**{**dict(plan), "again": plan.again + 1})
+    return StatusResult(plan, already)
+
+
+def _item(experience: Experience, status: PolicyStatus) -> PolicyPlanItem:
+    return PolicyPlanItem(
+        kind="upsert_experience",
+        target_experience_name=experience.name,
+        before_content=experience.text,
+        after_content=experience.document.with_fields(status=status).text,
+    )
