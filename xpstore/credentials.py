@@ -42,7 +42,8 @@ _TOKEN = re.compile(
 )
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?P<label>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
-    r"(?:(?:(?!-----)[\s\S]){16,65536}-----END (?P=label)-----|(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{16,}+(?:\s|\\[nr])*+)+)"
+    r"(?:(?:(?!-----)[\s\S]){16,65536}-----END (?P=label)-----"
+    r"|(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{16,}+(?:\s|\\[nr])*+)+)"  # cut off: what looks like a key's lines
 )
 _SCHEMES = r"(?:Basic|Token|Digest|ApiKey|Bearer)"
 _HEADER = re.compile(

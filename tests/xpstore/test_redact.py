@@ -83,6 +83,70 @@ def test_any_text_is_stable(text):
     assert Redactor().redact_text(redacted) == redacted
 
 
+FRAGMENTS = [
+    *(
+        "password",
+        "token",
+        "api_key",
+        "phone",
+        "Bearer ",
+        "Authorization: Basic ",
+        "Cookie: a",
+        "https://",
+        "-----",
+    ),
+    *(
+        "=",
+        ":",
+        " is ",
+        "@",
+        " ",
+        "\n",
+        '"',
+        "'",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ";",
+        "\\",
+        "\\n",
+        "%40",
+        "<",
+        ">",
+        "&",
+        "是",
+    ),
+    *(
+        "hunter2",
+        "u:p1",
+        "a@b.co",
+        "mia@example.com",
+        "4111111111111111",
+        "+14155552671",
+        "415-555-2671",
+        "7",
+        "x",
+    ),
+    *(
+        "AKIAIOSFODNN7ABCDEFG",
+        "<email-1>",
+        "<secret:password-1>",
+        "DE89370400440532013000",
+        "EXAMPLE",
+        "123-45-6789",
+    ),
+]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join))
+@settings(max_examples=400, deadline=None)
+def test_hostile_text_is_stable(text):
+    redacted = Redactor().redact_text(text)
+    assert Redactor().redact_text(redacted) == redacted
+
+
 def test_same_value_same_mask_whatever_the_order_of_keys():
     first = {"a": "x@example.com", "b": "y@example.com then x@example.com"}
     second = dict(reversed(first.items()))

@@ -23,7 +23,7 @@ _LOOKS_LIKE_ERROR = re.compile(
       | Error\ (?:executing|calling|while|occurred)\b
       | Traceback\ \(most\ recent\ call\ last\)
       | 错误\s*[:\uFF1A]
-      | \{\s*"error"\s*:\s*(?!null|false|"")          # {"error": "…"}
+      | \{\s*"error"\s*:\s*+(?!null|false|"")          # {"error": "…"}
     )""",
     re.VERBOSE,
 )
