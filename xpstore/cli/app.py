@@ -31,6 +31,18 @@ class App:
 
         return Location.find(self.cwd, self.store)
 
+    def branch(self, location: Location, given: str | None) -> str:
+        """Return the branch to commit on: the one given, else the one that is checked out.
+
+        Raises UsageError where HEAD is detached.
+        """
+        if given:
+            return given
+        head = location.repo.head_ref()
+        if head is None:
+            raise UsageError("no branch is checked out", hint="Name one with --branch.")
+        return head.removeprefix("refs/heads/")
+
     def pager(self) -> str:
         """Return the pager's command line, as git chooses it without `core.pager`; empty = none."""
         if not self.paging:
@@ -51,6 +63,9 @@ class App:
         raise UsageError(f"there is no file '{name}'", hint=f"It was looked for in {self.cwd}.")
 
 
+branch_option = click.option(
+    "--branch", metavar="BRANCH", help="Where to commit.  [default: the branch that is checked out]"
+)
 pass_app = click.make_pass_decorator(App)
 json_option = click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 dry_run_option = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; write nothing.")

@@ -11,10 +11,14 @@ import importlib.util
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from xpstore.errors import RepositoryError, UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 GROUP = "xpstore.commands"
 
@@ -89,6 +93,17 @@ class VerbGroup(click.Group):
         if not isinstance(command, click.Command):
             raise RepositoryError(f"the verb '{cmd_name}' ({entry.value}) is no click command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return verbs and options that begin so; no verb is imported, a broken one does no harm."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [
+            CompletionItem(name, help=summary(entry))
+            for name, entry in sorted(installed().items())
+            if name.startswith(incomplete)
+        ]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

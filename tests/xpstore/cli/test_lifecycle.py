@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from xpstore.location import Location
+from xpstore.snapshot import snapshot
+
+
+def status_of(store, name: str, ref: str = "main") -> str:
+    return snapshot(Location.find(store.path), ref).by_name[name].status
+
+
+@pytest.mark.parametrize(
+    ("verb", "status"), [("promote", "production"), ("deprecate", "deprecated"), ("archive", "archived")]
+)
+def test_each_verb_is_one_commit_on_the_branch_that_is_checked_out(store, verb, status):
+    names = ["old-refund"] if verb == "promote" else ["refund-item", "退票"]
+    before = store.git("rev-parse", "main")
+    answer = store.json(verb, *names)
+    assert (answer["status"], answer["branch"], answer["changed"], answer["already"]) == (
+        status,
+        "main",
+        names,
+        [],
+    )
+    assert store.git("rev-parse", "main~1") == before
+    assert store.git("rev-parse", "main") == answer["commit"]
+    assert {status_of(store, name) for name in names} == {status}
+    assert store.git("status", "--porcelain") == ""
+
+
+def test_output_for_people_and_dry_runs(store):
+    assert store.xp("archive", "-n", "refund-item")[1] == "Would commit on main: Archive refund-item\n"
+    assert status_of(store, "refund-item") == "production"
+    code, out, err = store.xp("archive", "refund-item", "old-refund")
+    assert code == 0
+    assert out == f"[main {store.git('rev-parse', 'main')[:9]}] Archive refund-item\n"
+    assert err == "old-refund is archived already\n"
+
+
+def test_another_branch_can_be_named(store):
+    store.git("branch", "train/x")
+    assert store.json("deprecate", "refund-item", "--branch", "train/x")["branch"] == "train/x"
+    assert status_of(store, "refund-item") == "production"
+    assert status_of(store, "refund-item", "train/x") == "deprecated"
+
+
+def test_a_detached_head_needs_a_branch(store):
+    store.git("checkout", "-q", "--detach")
+    code, _, err = store.xp("archive", "refund-item")
+    assert code == 2
+    assert "--branch" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "code"), [(["refund-itm"], 1), (["old-refund"], 1), ([], 2), (["--", "-x"], 1)]
+)
+def test_what_cannot_be_archived(store, args, code):
+    assert store.xp("archive", *args)[0] == code

@@ -1,0 +1,13 @@
+"""Put experiences away for good.
+
+Status archived: not served, kept for the record.
+One commit, a plan of its own; only the front matter changes.
+
+JSON: {"plan_id", "branch", "commit": "" in a dry run, "status", "changed": [name], "already": [name]}
+"""
+
+from __future__ import annotations
+
+from xpstore.cli.lifecycle import lifecycle_command
+
+command = lifecycle_command("archived", __doc__)

@@ -1,0 +1,54 @@
+"""What `promote`, `deprecate` and `archive` share: a plan that changes the status of experiences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, branch_option, dry_run_option, json_option, pass_app
+from xpstore.cli.output import emit, note, paint, shortened
+
+if TYPE_CHECKING:
+    from xpstore.experience import PolicyStatus
+
+
+def lifecycle_command(status: PolicyStatus, description: str) -> click.Command:
+    """Return the verb that gives experiences a status; `description` is its help."""
+
+    @click.command(help=description)
+    @click.argument("names", nargs=-1, required=True, metavar="NAME...")
+    @branch_option
+    @dry_run_option
+    @json_option
+    @pass_app
+    def command(
+        app: App, names: tuple[str, ...], branch: str | None, *, dry_run: bool, as_json: bool
+    ) -> None:
+        from xpstore.status import set_status
+
+        location = app.location()
+        target = app.branch(location, branch)
+        result = set_status(location, names, status, target, dry_run=dry_run)
+        changed = [item.target_experience_name for item in result.plan.items]
+        if as_json:
+            emit(
+                {
+                    "plan_id": result.plan.plan_id,
+                    "branch": target,
+                    "commit": result.commit,
+                    "status": status,
+                    "changed": changed,
+                    "already": list(result.already),
+                }
+            )
+            return
+        for name in result.already:
+            note(f"{name} is {status} already")
+        if dry_run:
+            click.echo(paint(f"Would commit on {target}: {result.plan.subject}"))
+        else:
+            sha = paint(shortened(result.commit), "yellow")
+            click.echo(f"{paint(f'[{target}')} {sha}] {paint(result.plan.subject)}")
+
+    return command

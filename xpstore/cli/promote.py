@@ -1,0 +1,13 @@
+"""Give experiences to agents: status production.
+
+Agents are served status production and staging.
+One commit, a plan of its own; only the front matter changes.
+
+JSON: {"plan_id", "branch", "commit": "" in a dry run, "status", "changed": [name], "already": [name]}
+"""
+
+from __future__ import annotations
+
+from xpstore.cli.lifecycle import lifecycle_command
+
+command = lifecycle_command("production", __doc__)

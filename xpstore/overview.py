@@ -1,0 +1,71 @@
+"""How a store stands: `xp status`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xpstore import history, layout, ledger
+from xpstore.experience import STATUSES
+from xpstore.serving import readable
+from xpstore.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from xpstore.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An open branch of a training run."""
+
+    branch: str
+    plans: int
+    """How many of its commits main does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A store at one moment."""
+
+    branch: str
+    """The branch that is checked out; empty when HEAD is detached."""
+    commit: str
+    """Where `statuses` was counted: the branch's tip, or main's where the branch has none yet."""
+    statuses: dict[str, int]
+    """Experiences per status, only those that occur, in the order of a page's life."""
+    unreadable: dict[str, str]
+    """Files that are no experience, and why."""
+    candidates: tuple[Candidate, ...]
+    rollouts: int
+    """Rollouts on record."""
+    open_rollouts: int
+    """Those that no plan or verdict was made of yet."""
+    conflicts: tuple[str, ...]
+    """Branches that keep a merge which was refused."""
+
+
+def overview(loc: Location) -> Overview:
+    """Return how the store stands. Raises NotFoundError where it has no commit at all."""
+    head = loc.repo.head_ref() or ""
+    commit = loc.repo.ref(head or "HEAD") or loc.repo.resolve(loc.main_ref)
+    pages, unreadable = readable(snapshot(loc, commit))
+    counts = Counter(page.status for page in pages)
+    events = ledger.ledgers(loc)
+    return Overview(
+        branch=head.removeprefix(layout.HEADS),
+        commit=commit,
+        statuses={status: counts[status] for status in STATUSES if counts[status]},
+        unreadable=unreadable,
+        candidates=tuple(
+            Candidate(branch, sum(1 for _ in history.log(loc, f"{loc.config.main}..{branch}")))
+            for branch in history.candidates(loc)
+        ),
+        rollouts=len(events),
+        open_rollouts=sum(map(ledger.is_open, events.values())),
+        conflicts=tuple(ref.removeprefix(layout.HEADS) for ref in loc.repo.refs(_conflicts(loc))),
+    )
+
+
+def _conflicts(loc: Location) -> str:
+    return f"{loc.evidence_ref.rpartition('/')[0]}/conflict/"
