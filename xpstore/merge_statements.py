@@ -80,7 +80,19 @@ def merge_section(
     for item in dict.fromkeys([*b.ids, *o.ids, *t.ids]):
         merged[item] = _merge_one(name, b.text(item), o.text(item), t.text(item), outcome)
     _report_rewordings(name, b, o, t, outcome)
-    return _written(name, weave(b.ids, o.ids, t.ids), merged, (o, t, b))
+    copies = _copies(b, o, t) | _copies(b, t, o)
+    order = [item for item in weave(b.ids, o.ids, t.ids) if item not in copies]
+    return _written(name, order, merged, (o, t, b))
+
+
+def _copies(base: _Side, side: _Side, other: _Side) -> set[Id]:
+    """Return what a side added that only repeats, word for word, what the other side removed."""
+    removed = {base.text(item) for item in base.ids if item not in other.statements}
+    return {
+        i
+        for i in side.ids
+        if i not in base.statements and i not in other.statements and side.text(i) in removed
+    }
 
 
 def _written(

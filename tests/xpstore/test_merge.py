@@ -76,6 +76,7 @@ ROWS = {
         "- c\n- a\n- b\n",
         "- c\n- a\n- b\n- n\n",
     ),
+    "removed here, doubled there": ("- a\n- b\n", "- a\n- a\n- b\n", "- b\n- c\n", "- b\n- c\n"),
     "numbered lists": (
         "1. a\n2. b\n",
         "1. n\n2. a\n3. b\n",
