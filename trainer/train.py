@@ -141,7 +141,7 @@ def _report(  # noqa: PLR0913  # everything a report tells
         rollouts=len(rollouts),
         passed=sum(r.evaluation is not None and r.evaluation.passed for r in rollouts),
         already=result.already,
-        problems=tuple({"file": p.file, "line": p.line, "error": p.error} for p in problems),
+        problems=tuple({"file": p.path, "line": p.line, "error": p.why} for p in problems),
         failures=result.failures,
         nothing=result.nothing,
         refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
