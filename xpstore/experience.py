@@ -85,7 +85,7 @@ class Experience(Frozen):
     def status(self) -> PolicyStatus:
         """The lifecycle state; a file without one is in production (RFC's loader rule)."""
         value = self.document.front.get("status", "production")
-        return cast("PolicyStatus", value) if value in STATUSES else "draft"
+        return value if value in STATUSES else "draft"
 
 
 class ExperienceSet(Frozen):

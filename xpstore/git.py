@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises when git or the disk says no."""
+LOCK_HELD = ("failed to lock file", "File exists", "No such file or directory")
+"""libgit2's words for a ref lock that somebody holds; the last one: git pack-refs just removed the folder."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
 """The committer where git has no identity: containers, CI."""
 
@@ -200,7 +202,7 @@ class Repo:
         try:
             transaction.lock_ref(ref)
         except FAILURES as error:
-            if "failed to lock file" in str(error):
+            if any(words in str(error) for words in LOCK_HELD):
                 raise Busy(_words(error)) from error
             clash = "director" in str(error)
             raise RepositoryError(

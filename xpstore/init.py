@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xpstore import layout, objects, publish, trees
 from xpstore.config import FORMAT, StoreConfig, parse_config, render_config
-from xpstore.errors import NotAStoreError, UsageError
+from xpstore.errors import FormatError, UsageError
 from xpstore.git import Move, Repo
 from xpstore.location import Location, stores
 
@@ -86,9 +86,9 @@ def _current_branch(repo: Repo, main: str | None) -> str:
 def _free_name(repo: Repo, prefix: str, name: str) -> str:
     """Return the name of the new store; "" only for the first one. Raises UsageError."""
     try:
-        others = stores(repo)
-    except NotAStoreError:
-        others = []
+        others, crowded = stores(repo), False
+    except FormatError:  # of another program, or of a newer version: no claim on its refs
+        others, crowded = [], True
     for other in others:
         if other.prefix == prefix:
             raise UsageError(f"{prefix or repo.place} is a store already", hint="xp status tells about it")
@@ -97,7 +97,7 @@ def _free_name(repo: Repo, prefix: str, name: str) -> str:
                 f"the stores {prefix or '.'} and {other.prefix or '.'} would lie in each other",
                 hint="stores lie beside each other",
             )
-    if others and not name:
+    if (others or crowded) and not name:
         name = PurePosixPath(prefix).name
     if name in {other.config.name for other in others}:
         raise UsageError(f"this repository has a store {name!r}", hint="choose another one with --name")

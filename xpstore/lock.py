@@ -101,7 +101,7 @@ def read_intents(common_dir: Path) -> tuple[Intent, ...]:
 
 
 def clear_stale(common_dir: Path, ref: str, *, dead: bool) -> bool:
-    """Remove `<ref>.lock` if its process must be gone, and return whether it was removed.
+    """Remove `<ref>.lock` if its process must be gone, and return whether the ref is free now.
 
     Every later writer, git included, fails on such a file. Our own writers hold the store lock as long as
     they hold one, and the caller has the store lock now: what is older than STALE seconds (STALE_OF_DEAD
@@ -110,8 +110,8 @@ def clear_stale(common_dir: Path, ref: str, *, dead: bool) -> bool:
     path = common_dir / f"{ref}.lock"
     try:
         age = time.time() - path.stat().st_mtime
-    except FileNotFoundError:
-        return False
+    except (FileNotFoundError, NotADirectoryError):
+        return True
     if age < (STALE_OF_DEAD if dead else STALE):
         return False
     path.unlink(missing_ok=True)

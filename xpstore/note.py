@@ -17,7 +17,7 @@ def to_text(trajectory: Trajectory) -> str:
 
 
 def from_text(text: str, where: str) -> Trajectory:
-    """Return the trajectory of a file; the inverse of `to_text`. Raises FormatError."""
+    """Return the trajectory of a file; the inverse of `to_text`. Raises FormatError, DocumentError."""
     source, body = frontmatter.split(text)
     if source is None:
         raise FormatError(f"{where} has no front matter", hint="see xp verify")

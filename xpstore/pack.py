@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
+DRAFT = ".part"
 KEEP_NOTE = "xpstore: until the ref has moved\n"
 
 
@@ -52,19 +53,20 @@ def kept(folder: Path, objects: Sequence[GitObject]) -> Iterator[None]:
 
 
 def sweep(folder: Path, older_than: float) -> int:
-    """Remove the `.keep` files that killed writers left behind, and return how many there were.
+    """Remove the `.keep` files and drafts that killed writers left behind; return how many there were.
 
-    `older_than` is in seconds; a writer needs a `.keep` for well under a minute.
+    `older_than` is in seconds; a writer needs them for well under a minute.
     """
     now = time.time()
     swept = 0
-    for keep in folder.glob("pack-*.keep"):
+    for path in (*folder.glob("pack-*.keep"), *folder.glob(f"pack-*{DRAFT}")):
         try:
-            old = now - keep.stat().st_mtime > older_than and keep.read_text() == KEEP_NOTE
+            old = now - path.stat().st_mtime > older_than
+            ours = path.suffix == DRAFT or path.read_text() == KEEP_NOTE
         except FileNotFoundError:
             continue  # its writer has finished meanwhile
-        if old:
-            keep.unlink(missing_ok=True)
+        if old and ours:
+            path.unlink(missing_ok=True)
             swept += 1
     return swept
 
@@ -91,7 +93,7 @@ def _write(keep: Path, objects: Sequence[GitObject]) -> None:
 
 
 def _durable(path: Path, data: bytes) -> None:
-    draft = path.with_name(f"tmp_{path.name}")
+    draft = path.with_name(f"{path.name}{DRAFT}")  # not tmp_*: git prune removes those at once
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
     try:
         with os.fdopen(handle, "wb") as out:

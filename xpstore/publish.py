@@ -84,7 +84,8 @@ def _recover(repo: Repo, moves: Sequence[Move]) -> None:
     dead = lock.read_intents(repo.common_dir)
     stopped_at = {intent.ref for intent in dead}
     for ref in sorted(stopped_at | {move.ref for move in moves}):
-        lock.clear_stale(repo.common_dir, ref, dead=ref in stopped_at)
+        if not lock.clear_stale(repo.common_dir, ref, dead=ref in stopped_at):
+            raise Busy(f"{repo.common_dir / ref}.lock exists")
     for intent in dead:
         ahead = [p for p in worktree.checked_out(repo, intent.ref) if str(p) in intent.worktrees]
         if ahead and intent.new and repo.ref(intent.ref) == intent.old:

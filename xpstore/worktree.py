@@ -7,6 +7,8 @@ So: the working tree first, the ref last, both under the lock of the ref.
 
 from __future__ import annotations
 
+import os
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli
@@ -68,7 +70,37 @@ def step_back(places: Sequence[Path], new: str, old: str | None) -> None:
             continue
 
 
+def _spare_ignored(place: Path, old: str, new: str) -> None:
+    """Refuse to write over a file that git ignores: read-tree takes it for worthless."""
+    added = gitcli.run(
+        place, ["diff-tree", "-r", "-z", "--name-only", "--diff-filter=A", "--no-renames", old, new]
+    )
+    there = [path for path in map(_blocker, gitcli.records(added), repeat(place)) if path]
+    if not there:
+        return
+    tracked = set(gitcli.records(gitcli.run(place, ["ls-files", "-z", "--full-name", "--", *there])))
+    for path in there:
+        if path not in tracked:
+            raise RefusedError(
+                f"local file {path} in {place} is in the way",
+                hint="move it, then run this again; nothing was changed",
+            )
+
+
+def _blocker(path: str, place: Path) -> str:
+    """Return the path, or its first parent that is no directory, if there is something on disk; else ""."""
+    parts = path.split("/")
+    for length in range(1, len(parts) + 1):
+        at = "/".join(parts[:length])
+        if not os.path.lexists(place / at):
+            return ""
+        if length == len(parts) or not (place / at).is_dir() or (place / at).is_symlink():
+            return at
+    return ""
+
+
 def _read_tree(place: Path, old: str | None, new: str, *, dry_run: bool = False) -> None:
+    _spare_ignored(place, old or EMPTY_TREE, new)
     command = ["read-tree", *(["-n"] if dry_run else []), "-m", "-u", old or EMPTY_TREE, new]
     done = gitcli.attempt(place, command)
     if done.code and "not uptodate" in done.err:  # perhaps only touched: compare contents, then ask again

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import fsck, git, make_store
+from xpstore import evidence, layout
+from xpstore.errors import FormatError, RefusedError, UsageError
+from xpstore.evidence import EvidenceFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.location import Location
+
+ID = "ab" + "0" * 18
+
+
+@pytest.fixture
+def loc(tmp_path: Path) -> Location:
+    return make_store(tmp_path)
+
+
+def received(run: str) -> EvidenceFile:
+    return evidence.ledger_file(ID, {"event": "received", "run": run})
+
+
+def test_nothing_on_record_yet(loc: Location) -> None:
+    assert evidence.tip(loc) is None
+    assert evidence.read(loc, "rollouts/ab/x.json") is None
+    assert evidence.listing(loc, "") == []
+    assert evidence.ledger(loc, ID) == []
+    assert evidence.find_ids(loc, "rollouts", "") == []
+    assert evidence.write(loc, [], "nothing") is None
+
+
+def test_written_once_in_one_commit(loc: Location) -> None:
+    files = [
+        evidence.rollout_file(ID, {"b": "ü", "a": 1}),
+        evidence.case_file("cd1", {}),
+        received("1"),
+        received("2"),
+    ]
+    commit = evidence.write(loc, files, "A run")
+    assert evidence.listing(loc, "") == sorted(f.path for f in files)
+    assert evidence.read(loc, f"rollouts/ab/{ID}.json") == '{"a":1,"b":"ü"}\n'.encode()
+    assert [e["run"] for e in evidence.ledger(loc, ID)] in (["1", "2"], ["2", "1"])
+    assert evidence.write(loc, files, "Again") is None
+    assert git(loc.repo.place, "log", "--format=%H %s", "xp/evidence") == f"{commit} A run"
+    more = evidence.write(loc, [received("3")], "More")
+    assert git(loc.repo.place, "rev-list", "--parents", "-1", "xp/evidence") == f"{more} {commit}"
+    fsck(loc.repo.place)
+
+
+def test_other_bytes_are_refused_and_nothing_is_written(loc: Location) -> None:
+    evidence.write(loc, [evidence.rollout_file(ID, {"a": 1})], "m")
+    before = evidence.tip(loc)
+    for files in (
+        [evidence.rollout_file(ID, {"a": 2})],
+        [EvidenceFile("x/y", b"1"), EvidenceFile("x/y", b"2")],
+    ):
+        with pytest.raises(RefusedError, match="other content"):
+            evidence.write(loc, [received("1"), *files], "m")
+    assert evidence.tip(loc) == before
+
+
+def test_first_record_of_a_plan_stays(loc: Location) -> None:
+    path = layout.record_path(ID, "d1")
+    evidence.write(loc, [evidence.json_file(path, {"run": 1})], "m")
+    assert evidence.write(loc, [evidence.json_file(path, {"run": 2})], "m") is None
+    assert evidence.records(loc, ID) == {"d1": {"run": 1}}
+
+
+def test_forgotten_things_never_come_back(loc: Location) -> None:
+    evidence.write(loc, [EvidenceFile(layout.tombstone_path(ID), b"{}\n")], "forget")
+    for file in (evidence.rollout_file(ID, {}), received("1"), evidence.trajectory_file(ID, "x")):
+        with pytest.raises(RefusedError, match="forgotten"):
+            evidence.write(loc, [file], "m")
+
+
+def test_abbreviations(loc: Location) -> None:
+    ids = ["ab1", "ab2", "ac1"]
+    evidence.write(loc, [evidence.trajectory_file(i, "t") for i in ids] + [received("1")], "m")
+    assert evidence.find_ids(loc, "trajectories", "") == ids
+    assert evidence.find_ids(loc, "trajectories", "a") == ids
+    assert evidence.find_ids(loc, "trajectories", "ab") == ["ab1", "ab2"]
+    assert evidence.find_ids(loc, "trajectories", "ab2") == ["ab2"]
+    assert evidence.find_ids(loc, "ledger", ID[:4]) == [ID]
+
+
+def test_unknown_event_and_broken_files_are_named(loc: Location) -> None:
+    with pytest.raises(UsageError, match="lost"):
+        evidence.ledger_file(ID, {"event": "lost"})
+    evidence.write(
+        loc, [EvidenceFile(f"ledger/ab/{ID}/x.json", b"{"), EvidenceFile("ledger/cd/cd/y.json", b"[]")], "m"
+    )
+    for item in (ID, "cd"):
+        with pytest.raises(FormatError, match="ledger"):
+            evidence.ledger(loc, item)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, identify
+from xpstore.errors import NotFoundError, RepositoryError, UsageError
+from xpstore.git import Busy, Move, Repo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    path = tmp_path / "r"
+    git(tmp_path, "init", "-q", "-b", "main", str(path))
+    identify(path)
+    (path / "a").mkdir()
+    (path / "a" / "b.txt").write_text("ü\n")
+    git(path, "add", ".")
+    git(path, "commit", "-qm", "one\n\nbody")
+    git(path, "commit", "-q", "--allow-empty", "-m", "two")
+    found = Repo.discover(path / "a")
+    assert found is not None
+    return found
+
+
+def test_refs_and_commits(repo: Repo) -> None:
+    one, two = repo.resolve("main~1"), repo.resolve("main")
+    assert repo.head_ref() == "refs/heads/main"
+    assert repo.ref("refs/heads/main") == two == repo.resolve(two[:8])
+    assert repo.ref("refs/heads/nothing") is None
+    assert repo.refs("refs/heads/") == {"refs/heads/main": two}
+    assert [c.id for c in repo.first_parents(two)] == [two, one]
+    assert (repo.is_ancestor(one, two), repo.is_ancestor(two, one), repo.is_ancestor("1" * 40, two)) == (
+        True,
+        False,
+        False,
+    )
+    commit = repo.commit(one)
+    assert (commit.parents, commit.message, commit.author.name) == ((), "one\n\nbody\n", "Pat")
+    assert repo.has(one)
+    assert not repo.has("1" * 40)
+    git(repo.place, "checkout", "-q", "--detach")
+    assert repo.head_ref() is None
+
+
+def test_files(repo: Repo) -> None:
+    tree = repo.commit(repo.resolve("main")).tree
+    assert [e.name for e in repo.children(tree, "a")] == ["b.txt"]
+    assert repo.children(tree, "a/b.txt") == repo.children(tree, "none") == []
+    ((path, blob),) = repo.files(tree)
+    assert (path, repo.blob(blob)) == ("a/b.txt", "ü\n".encode())
+    with pytest.raises(RepositoryError, match="no blob"):
+        repo.blob(tree)
+
+
+@pytest.mark.parametrize("spec", ["nothing", "a b", "", "..", "main:a", "1" * 40, "-x"])
+def test_unknown_commits(repo: Repo, spec: str) -> None:
+    with pytest.raises(NotFoundError):
+        repo.resolve(spec)
+
+
+def test_names_of_refs(repo: Repo) -> None:
+    repo.check_ref("refs/heads/train/x")
+    for name in ("refs/heads/a..b", "refs/heads/ a", "refs/heads/x.lock", "nothing"):
+        with pytest.raises(UsageError):
+            repo.check_ref(name)
+
+
+def test_swap_is_all_or_nothing(repo: Repo) -> None:
+    one, two = repo.resolve("main~1"), repo.resolve("main")
+    seen = []
+    wrong = [Move("refs/heads/x", None, one, "x"), Move("refs/heads/main", one, two, "m")]
+    assert not repo.swap(wrong, lambda: seen.append(1))
+    assert (repo.refs("refs/heads/"), seen) == ({"refs/heads/main": two}, [])
+    right = [Move("refs/heads/x", None, one, "x"), Move("refs/heads/main", two, one, "m")]
+    assert repo.swap(right, lambda: seen.append(1))
+    assert (repo.refs("refs/heads/"), seen) == ({"refs/heads/main": one, "refs/heads/x": one}, [1])
+    assert repo.swap([Move("refs/heads/x", one, None, "gone")])
+    assert repo.ref("refs/heads/x") is None
+    assert git(repo.place, "reflog", "-1", "--format=%gs %gn", "main") == "m Pat"
+
+
+def test_swap_stopped_by_what_runs_before_it(repo: Repo) -> None:
+    def stop() -> None:
+        raise UsageError("stop")
+
+    two = repo.resolve("main")
+    with pytest.raises(UsageError):
+        repo.swap([Move("refs/heads/x", None, two, "x")], stop)
+    assert repo.ref("refs/heads/x") is None
+    assert not list(repo.common_dir.glob("refs/**/*.lock"))
+
+
+def test_held_lock_is_busy_and_a_clash_of_names_is_an_error(repo: Repo) -> None:
+    two = repo.resolve("main")
+    (repo.common_dir / "refs/heads/x.lock").touch()
+    with pytest.raises(Busy, match=r"x\.lock"):
+        repo.swap([Move("refs/heads/x", None, two, "x")])
+    with pytest.raises(RepositoryError, match="main/below"):
+        repo.swap([Move("refs/heads/main/below", None, two, "x")])
+
+
+def test_linked_working_tree_shares_the_common_directory(repo: Repo, tmp_path: Path) -> None:
+    git(repo.place, "worktree", "add", "-q", str(tmp_path / "linked"))
+    linked = Repo.discover(tmp_path / "linked")
+    assert linked is not None
+    assert linked.common_dir.samefile(repo.common_dir)
+    assert linked.head_ref() == "refs/heads/linked"
+    assert linked.workdir == tmp_path / "linked"
+
+
+def test_repositories_that_are_not_supported_say_so(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--object-format=sha256", "new")
+    with pytest.raises(RepositoryError) as caught:
+        Repo.discover(tmp_path / "new")
+    assert "SHA-256" in caught.value.hint
+    git(tmp_path, "init", "-q", "table")
+    git(tmp_path / "table", "config", "core.repositoryformatversion", "1")
+    git(tmp_path / "table", "config", "extensions.refStorage", "reftable")
+    with pytest.raises(RepositoryError) as caught:
+        Repo.discover(tmp_path / "table")
+    assert "reftable" in caught.value.hint
+
+
+def test_environment_and_missing_directories(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(repo.git_dir))
+    assert Repo.discover(tmp_path) is None
+    assert Repo.discover(tmp_path / "nothing") is None
+
+
+def test_corrupt_object_is_an_error_with_a_hint(repo: Repo) -> None:
+    commit = repo.commit(repo.resolve("main"))
+    file = repo.common_dir / "objects" / commit.tree[:2] / commit.tree[2:]
+    file.chmod(0o644)
+    file.write_bytes(b"")
+    fresh = Repo.discover(repo.place)
+    assert fresh is not None
+    with pytest.raises(RepositoryError) as caught:
+        fresh.read_tree(commit.tree)
+    assert commit.tree in caught.value.message
+    assert caught.value.hint
+
+
+def test_person_is_the_user_of_git_or_neutral(repo: Repo) -> None:
+    assert (repo.person().name, repo.person().email) == ("Pat", "pat@example.org")
+    git(repo.place, "config", "--unset", "user.name")
+    assert repo.person().email == "xpstore@xpstore.invalid"

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import git
+from xpstore import gitcli
+from xpstore.errors import RepositoryError
+
+
+def test_environment_cannot_redirect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q", "here")
+    git(tmp_path, "init", "-q", "other")
+    for key in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_EXTERNAL_DIFF"):
+        monkeypatch.setenv(key, str(tmp_path / "other" / ".git"))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    out = gitcli.run(tmp_path / "here", ["rev-parse", "--show-toplevel"]).decode().strip()
+    assert Path(out) == tmp_path / "here"
+    env = gitcli.environment({"GIT_INDEX_FILE": "mine"})
+    assert env["GIT_INDEX_FILE"] == "mine"
+    assert "GIT_DIR" not in env
+    assert env["GIT_CONFIG_GLOBAL"]
+
+
+def test_no_hook_runs(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    hook = tmp_path / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (tmp_path / "a").write_text("a")
+    gitcli.run(tmp_path, ["add", "a"])
+    assert not (tmp_path / "ran").exists()
+
+
+def test_paths_are_literal(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "*").write_text("a")
+    (tmp_path / "b").write_text("b")
+    gitcli.run(tmp_path, ["add", "--", "*"])
+    assert gitcli.records(gitcli.run(tmp_path, ["ls-files", "-z"])) == ["*"]
+
+
+def test_failures_say_what_and_where(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match=r"git rev-parse failed in .*: fatal: not a git repository"):
+        gitcli.run(tmp_path, ["rev-parse", "HEAD"])
+    with pytest.raises(RepositoryError, match="cannot start git"):
+        gitcli.run(tmp_path / "missing", ["version"])
+    assert gitcli.attempt(tmp_path, ["rev-parse", "HEAD"]).code == 128
+
+
+def test_input_and_raw_names(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    assert gitcli.run(tmp_path, ["hash-object", "--stdin"], stdin=b"").startswith(b"e69de29")
+    assert gitcli.records("ü\0a b\0".encode() + b"\xff\0") == ["ü", "a b", "\udcff"]

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from xpstore import lock
+from xpstore.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOLDER = """
+import sys
+from pathlib import Path
+from xpstore import lock
+with lock.store_lock(Path(sys.argv[1])):
+    lock.write_intents(Path(sys.argv[1]), (lock.Intent("refs/heads/x", None, "1" * 40, ("/w",)),))
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_threads_wait_for_each_other_and_one_may_take_it_again(tmp_path: Path) -> None:
+    inside: list[int] = []
+    most = []
+
+    def work() -> None:
+        for _ in range(20):
+            with lock.store_lock(tmp_path), lock.store_lock(tmp_path):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(most), max(most)) == (80, 1)
+
+
+def test_lock_dies_with_its_process_and_tells_what_it_did(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    entered = threading.Event()
+
+    def wait() -> None:
+        with lock.store_lock(tmp_path):
+            entered.set()
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    assert not entered.wait(0.1)
+    holder.kill()
+    holder.communicate()
+    assert entered.wait(10)
+    waiter.join()
+    with lock.store_lock(tmp_path):
+        assert lock.read_intents(tmp_path) == (lock.Intent("refs/heads/x", None, "1" * 40, ("/w",)),)
+        lock.write_intents(tmp_path, ())
+        assert lock.read_intents(tmp_path) == ()
+        (tmp_path / lock.FILE).write_bytes(b'[["refs/he')
+        assert lock.read_intents(tmp_path) == ()
+
+
+def test_stale_ref_locks(tmp_path: Path) -> None:
+    file = tmp_path / "refs" / "x.lock"
+    assert lock.clear_stale(tmp_path, "refs/x", dead=False)
+    file.parent.mkdir()
+    file.touch()
+    assert not lock.clear_stale(tmp_path, "refs/x", dead=True)
+    os.utime(file, (1, file.stat().st_mtime - 5))
+    assert not lock.clear_stale(tmp_path, "refs/x", dead=False)
+    assert file.exists()
+    assert lock.clear_stale(tmp_path, "refs/x", dead=True)
+    assert not file.exists()
+
+
+def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="cannot open"), lock.store_lock(tmp_path / "missing"):
+        pass

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_store
+from xpstore import worktree
+from xpstore.errors import RefusedError
+from xpstore.git import Busy
+from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def loc(tmp_path: Path) -> Location:
+    """Return a store whose branch `next` has one more file than `main`, which is checked out."""
+    found = make_store(tmp_path / "s")
+    here = found.repo.place
+    git(here, "switch", "-qc", "next")
+    (here / "new.txt").write_text("new\n")
+    git(here, "add", ".")
+    git(here, "commit", "-qm", "next")
+    git(here, "switch", "-q", "main")
+    return found
+
+
+def test_who_has_a_branch_checked_out(loc: Location, tmp_path: Path) -> None:
+    assert worktree.checked_out(loc.repo, loc.main_ref) == [loc.repo.place]
+    assert worktree.checked_out(loc.repo, "refs/heads/next") == []
+    git(loc.repo.place, "worktree", "add", "-q", str(tmp_path / "linked"), "next")
+    linked = Location.find(tmp_path / "linked")
+    for repo in (loc.repo, linked.repo):
+        assert worktree.checked_out(repo, "refs/heads/next") == [tmp_path / "linked"]
+        assert worktree.checked_out(repo, loc.main_ref) == [loc.repo.place]
+    git(loc.repo.place, "clone", "-q", "--bare", ".", str(tmp_path / "bare"))
+    assert worktree.checked_out(Location.find(tmp_path / "bare").repo, loc.main_ref) == []
+
+
+def test_follow_and_step_back(loc: Location) -> None:
+    here, old, new = loc.repo.place, loc.repo.resolve("main"), loc.repo.resolve("next")
+    worktree.follow([here], old, new)
+    assert git(here, "status", "--short") == "A  new.txt"
+    worktree.step_back([here], new, old)
+    worktree.step_back([here], new, old)
+    assert git(here, "status", "--short") == ""
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_untracked_file_in_the_way(loc: Location, *, ignored: bool) -> None:
+    here = loc.repo.place
+    (here / "new.txt").write_text("mine\n")
+    if ignored:
+        (here / ".git" / "info" / "exclude").write_text("new.txt\n")
+    with pytest.raises(RefusedError, match=r"new\.txt"):
+        worktree.follow([here], loc.repo.resolve("main"), loc.repo.resolve("next"))
+    assert (here / "new.txt").read_text() == "mine\n"
+
+
+def test_one_of_two_refuses_and_neither_changes(loc: Location, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(loc.repo.place, "worktree", "add", "-q", "--force", str(other), "main")
+    (other / "new.txt").write_text("mine\n")
+    places = worktree.checked_out(loc.repo, loc.main_ref)
+    assert places == [loc.repo.place, other]
+    with pytest.raises(RefusedError):
+        worktree.follow(places, loc.repo.resolve("main"), loc.repo.resolve("next"))
+    assert not (loc.repo.place / "new.txt").exists()
+
+
+def test_locked_index_is_busy(loc: Location) -> None:
+    (loc.repo.git_dir / "index.lock").touch()
+    with pytest.raises(Busy, match=r"index\.lock"):
+        worktree.follow([loc.repo.place], loc.repo.resolve("main"), loc.repo.resolve("next"))
+    assert not (loc.repo.place / "new.txt").exists()
