@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import evidence, guards, layout, objects, publish, record, trees
+from xpstore import evidence, guards, layout, objects, publish, record, trees, witness
 from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import blob_id
@@ -74,6 +74,8 @@ def commit(
             )
         if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
             return False
+        if addition.objects and addition.new:
+            witness.remember(loc, addition.new)
         done[:] = group.landed
         return True
 
@@ -153,10 +155,8 @@ class _Group:
         if not items:
             self.landed.append(Landed(plan.plan_id, self.tip, "already"))
             return
-        for item in items:
-            if item.before_content is None:
-                names = [n.removesuffix(".md") for n in entries if n.endswith(".md")]
-                guards.check_twins(item.target_experience_name, names)
+        created = [item.target_experience_name for item in items if item.before_content is None]
+        guards.check_twins(created, [n.removesuffix(".md") for n in entries if n.endswith(".md")])
         self._stack(_only(plan, items))
 
     def _stack(self, plan: PolicyUpdatePlan) -> None:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import layout, objects, publish, trees
+from xpstore import layout, objects, publish, trees, witness
 from xpstore.errors import FormatError, RefusedError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import canonical_json, content_id
@@ -138,6 +138,8 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
         if moves and not publish.publish(loc.repo, addition.objects, moves):
             return False
         landed.append(addition.new if moves else None)
+        if moves and addition.new:
+            witness.remember(loc, addition.new)
         return True
 
     publish.retried(loc.repo, attempt, loc.evidence_ref)

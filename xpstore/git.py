@@ -28,6 +28,8 @@ FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises when git or the disk says no."""
 LOCK_HELD = ("failed to lock file", "File exists", "No such file or directory")
 """libgit2's words for a ref lock that somebody holds; the last one: git pack-refs just removed the folder."""
+TREES = 1024
+"""How many trees are remembered; a tree never changes, and walks of history read the same ones."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
 """The committer where git has no identity: containers, CI."""
 
@@ -99,7 +101,7 @@ class Repo:
         )
         """The git directory that all working trees share."""
         self.workdir = Path(raw.workdir) if raw.workdir else None
-        self.is_bare = raw.is_bare
+        self._trees: dict[str, list[Entry]] = {}
 
     @classmethod
     def discover(cls, path: Path) -> Repo | None:
@@ -249,8 +251,13 @@ class Repo:
             return self._raw.descendant_of(new, old)
 
     def read_tree(self, tree_id: str) -> list[Entry]:
-        """Return the entries of one tree."""
-        return parse_tree(self._read(tree_id, ObjectType.TREE))
+        """Return the entries of one tree; not to be changed by the caller."""
+        known = self._trees.get(tree_id)
+        if known is None:
+            if len(self._trees) >= TREES:
+                self._trees.clear()
+            known = self._trees[tree_id] = parse_tree(self._read(tree_id, ObjectType.TREE))
+        return known
 
     def entry(self, tree_id: str, path: str) -> Entry | None:
         """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""

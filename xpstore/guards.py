@@ -47,14 +47,18 @@ def _names(plan: PolicyUpdatePlan) -> list[str]:
     return [item.target_experience_name for item in plan.items]
 
 
-def check_twins(created: str, existing: Sequence[str]) -> None:
-    """Refuse a new name that is an existing one but for case or Unicode form: some systems mix them up."""
-    twin = next((name for name in existing if name != created and fold(name) == fold(created)), None)
-    if twin is not None:
-        raise RefusedError(
-            f"experience {created!r} would be the twin of {twin!r}",
-            hint=f"update {twin!r}, or choose another name",
-        )
+def check_twins(created: Sequence[str], existing: Sequence[str]) -> None:
+    """Refuse new names that are existing ones but for case or Unicode form: some systems mix them up."""
+    if not created:
+        return
+    known = {fold(name): name for name in existing}
+    for name in created:
+        if known.get(fold(name), name) != name:
+            twin = known[fold(name)]
+            raise RefusedError(
+                f"experience {name!r} would be the twin of {twin!r}",
+                hint=f"update {twin!r}, or choose another name",
+            )
 
 
 def _check_item(item: PolicyPlanItem, limits: Limits) -> None:

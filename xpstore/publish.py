@@ -16,11 +16,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from xpstore import lock, pack, worktree
-from xpstore.errors import RepositoryError
+from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Busy, Move, Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from xpstore.objects import GitObject
 
@@ -66,17 +67,32 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
             for m in moves
         )
         lock.write_intents(repo.common_dir, intents)
+        followed: list[tuple[Move, list[Path]]] = []
         try:
-            return repo.swap(moves, lambda: _follow(repo, moves))
+            return repo.swap(moves, lambda: _follow(repo, moves, followed))
         finally:
+            # where this raises Busy, the intents stay for the next writer
+            _step_back(repo, followed)
             lock.write_intents(repo.common_dir, ())
 
 
-def _follow(repo: Repo, moves: Sequence[Move]) -> None:
+def _follow(repo: Repo, moves: Sequence[Move], followed: list[tuple[Move, list[Path]]]) -> None:
     for move in moves:
         places = worktree.checked_out(repo, move.ref)
         if places and move.new:
-            worktree.follow(places, move.old, move.new)
+            followed.append((move, places))
+            try:
+                worktree.follow(places, move.old, move.new)
+            except (Busy, RefusedError):
+                followed.pop()  # it changed nothing
+                raise
+
+
+def _step_back(repo: Repo, followed: Sequence[tuple[Move, list[Path]]]) -> None:
+    """Undo what the working trees did for branches that did not move: a full disk, an interrupt."""
+    for move, places in followed:
+        if move.new and repo.ref(move.ref) == move.old:
+            worktree.step_back(places, move.new, move.old)
 
 
 def _recover(repo: Repo, moves: Sequence[Move]) -> None:

@@ -51,28 +51,32 @@ def _verb(item: PolicyPlanItem) -> str:
 
 def trailers(plan: PolicyUpdatePlan) -> list[tuple[str, str]]:
     """Return the trailers of a plan's commit, in their order; empty ones are left out."""
-    passed = sum(rollout.passed is True for rollout in plan.rollouts)
-    rollouts = f"{len(plan.rollouts)} passed={passed}" if plan.rollouts else ""
+    return trailers_of(record_of(plan))
+
+
+def trailers_of(record: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return the trailers that belong to a plan's record; see `trailers`."""
+    cited, reverts = record["rollouts"], record["reverts"]
+    rollouts = cited if isinstance(cited, list) else []
+    passed = sum(isinstance(r, dict) and r.get("passed") is True for r in rollouts)
     lines = [
-        ("Plan-Id", plan.plan_id),
-        ("Plan-Digest", plan.digest),
-        ("Base-Commit", plan.base_commit or ""),
-        ("Store", plan.store_id),
-        ("Run-Id", plan.run_id),
-        ("Learner", plan.learner),
-        ("Rollouts", rollouts),
-        *(("Reverts-Plan", plan_id) for plan_id in plan.reverts),
-        ("Resolved-By", plan.resolved_by),
-        ("Suspect", plan.suspect),
+        ("Plan-Id", record["plan_id"]),
+        ("Plan-Digest", record["digest"]),
+        ("Base-Commit", record["base_commit"]),
+        ("Store", record["store_id"]),
+        ("Run-Id", record["run_id"]),
+        ("Learner", record["learner"]),
+        ("Rollouts", f"{len(rollouts)} passed={passed}" if rollouts else ""),
+        *(("Reverts-Plan", plan_id) for plan_id in (reverts if isinstance(reverts, list) else [])),
+        ("Resolved-By", record["resolved_by"]),
+        ("Suspect", record["suspect"]),
     ]
-    return [(key, value) for key, value in lines if value]
+    return [(key, str(value)) for key, value in lines if value]
 
 
-def evidence_files(plan: PolicyUpdatePlan) -> list[EvidenceFile]:
-    """Return the plan's patches, its record, and one `planned` event per rollout it cites."""
-    folder = layout.plan_folder(plan.plan_id)
-    files = [EvidenceFile(f"{folder}/{name}", write_patch(g)) for name, g in _patch_names(plan).items()]
-    record: dict[str, object] = {
+def record_of(plan: PolicyUpdatePlan) -> dict[str, object]:
+    """Return the record of a plan as JSON: all but the texts of items and gradients."""
+    return {
         "format": FORMAT,
         "plan_id": plan.plan_id,
         "digest": plan.digest,
@@ -87,7 +91,13 @@ def evidence_files(plan: PolicyUpdatePlan) -> list[EvidenceFile]:
         ],
         **plan.model_dump(mode="json", include=PLAN_FIELDS),
     }
-    files.append(evidence.json_file(layout.record_path(plan.plan_id, plan.digest), record))
+
+
+def evidence_files(plan: PolicyUpdatePlan) -> list[EvidenceFile]:
+    """Return the plan's patches, its record, and one `planned` event per rollout it cites."""
+    folder = layout.plan_folder(plan.plan_id)
+    files = [EvidenceFile(f"{folder}/{name}", write_patch(g)) for name, g in _patch_names(plan).items()]
+    files.append(evidence.json_file(layout.record_path(plan.plan_id, plan.digest), record_of(plan)))
     event = {"event": "planned", "learner": plan.learner, "plan": plan.plan_id, "run": plan.run_id}
     return files + [evidence.ledger_file(r.id, event) for r in dict.fromkeys(plan.rollouts)]
 

@@ -53,8 +53,12 @@ def follow(places: Sequence[Path], old: str | None, new: str) -> None:
     if len(places) > 1:
         for place in places:
             _read_tree(place, old, new, dry_run=True)
-    for place in places:
-        _read_tree(place, old, new)
+    for number, place in enumerate(places):
+        try:
+            _read_tree(place, old, new)
+        except (Busy, RefusedError):
+            step_back(places[:number], new, old)
+            raise
 
 
 def step_back(places: Sequence[Path], new: str, old: str | None) -> None:

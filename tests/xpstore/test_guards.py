@@ -42,7 +42,7 @@ def test_what_nobody_sees_is_refused_with_its_place(text: str) -> None:
 
 
 def test_twins() -> None:
-    check_twins("a", ["b", "a"])
+    check_twins(["a"], ["b", "a"])
     for twin in ("A", "cafe\u0301"):
         with pytest.raises(RefusedError, match="twin"):
-            check_twins({"A": "a"}.get(twin, "café"), [twin])
+            check_twins(["b", {"A": "a"}.get(twin, "café")], [twin])

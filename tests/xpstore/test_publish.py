@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from pygit2.transaction import ReferenceTransaction
 
 from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
 from xpstore import gitcli, lock, objects, publish, worktree
@@ -76,6 +77,7 @@ def test_checked_out_branch_follows_many_writers(tmp_path: Path) -> None:
     assert len(list((tmp_path / "experiences").iterdir())) == 15
 
 
+@pytest.mark.slow
 def test_killed_writers_leave_a_sound_store(tmp_path: Path) -> None:
     make_store(tmp_path)
     randomly = random.Random(7)  # noqa: S311 - when to kill, no secret
@@ -148,6 +150,24 @@ def test_working_tree_of_a_killed_writer_steps_back(tmp_path: Path) -> None:
     commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
     assert git(tmp_path, "status", "--short") == ""
     assert not (tmp_path / "new.txt").exists()
+
+
+def test_working_tree_steps_back_when_the_ref_cannot_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loc = make_store(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    plan = make_plan(loc, upsert("a", page("a")))
+    with monkeypatch.context() as patch:
+        patch.setattr(ReferenceTransaction, "set_target", full)
+        with pytest.raises(RepositoryError, match="No space left"):
+            commit(loc, [plan], "main")
+    assert git(tmp_path, "status", "--short") == ""
+    assert texts(loc, "main") == {}
+    assert commit(loc, [plan], "main")[0].state == "applied"
 
 
 def test_index_lock_of_another_git_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
