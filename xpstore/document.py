@@ -5,6 +5,7 @@ A file with CRLF is read like one with LF; a missing final line break is legal.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -103,7 +104,7 @@ class Document:
 
 def canonical(text: str) -> str:
     """Return what the store writes: LF, one final line break, no byte order mark, no lone surrogate."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n")
+    text = re.sub(r"\r+\n", "\n", text.removeprefix("\ufeff")).rstrip("\r\n")
     return text.encode("utf-8", "replace").decode() + "\n" if text else ""
 
 

@@ -29,6 +29,8 @@ _KEY_LINE = re.compile(r"^(?:[^\s#>|\-`*][^\n]*?:(?:[ \t\r]|$)|\{|<{7} )", re.MU
 _ONLY_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:#[^\n]*)?")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
 _FLOAT = re.compile(r"[-+]?[0-9]{1,40}\.[0-9]{0,40}(?:[eE][-+][0-9]{1,3})?")
+_YAML_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")  # YAML would read these as line breaks or drop them
+_BLOCK_TEXT = re.compile("[^\\s#](?:[^\r\x85\u2028\u2029\ufeff]*\\S)?\n?")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -57,7 +59,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
+    style = None
+    if "\n" in value or _YAML_BREAKS.search(value):
+        style = "|" if _BLOCK_TEXT.fullmatch(value) else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
@@ -236,9 +240,9 @@ def _encodable(source: str, where: str) -> str:
 
 
 def _reason(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-    return f"line {mark.line + 2}: {problem}" if isinstance(mark, yaml.Mark) else str(problem)
+    line: object = getattr(getattr(error, "problem_mark", None), "line", None)
+    problem = str(getattr(error, "problem", None) or str(error).split("\n", 1)[0])
+    return f"line {line + 2}: {problem}" if isinstance(line, int) else problem
 
 
 class _Builder:

@@ -67,6 +67,8 @@ def statement_key(text: str) -> str:
         return _folded(lines)
     item = _ITEM.match(lines[0])
     first = [lines[0][item.end() :] if item else lines[0]]
+    if _FENCE.match(first[0]):
+        return _folded([*first, *lines[1:]])
     for line in lines[1:]:
         if _BLANK.fullmatch(line) or _ITEM.match(line) or _FENCE.match(line) or _EVIDENCE.match(line):
             break

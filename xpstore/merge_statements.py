@@ -86,8 +86,8 @@ def merge_section(
 
 
 def _copies(base: _Side, side: _Side, other: _Side) -> set[Id]:
-    """Return what a side added that only repeats, word for word, what the other side removed."""
-    removed = {base.text(item) for item in base.ids if item not in other.statements}
+    """Return what a side added that only repeats, word for word, what the other side removed or changed."""
+    removed = {base.text(item) for item in base.ids if other.text(item) != base.text(item)}
     return {
         i
         for i in side.ids
