@@ -1,0 +1,45 @@
+"""The grammar of lessons: sentences that people write and read, and that a transcript can be checked against.
+
+    decision     Do not call `T` when CONDITION.
+    refused      Do not call `T` when CONDITION: it answers “ERROR”.
+    call-before  Call `R` before you call `T`.
+    not-after    Do not call `T` after `U`.
+    once         Do not call `T` twice for the same `k`.
+    do-call      Do not end without having called `T`.
+    read-all     Before you call `T`, call `R` for every entry of the `f` that `S` answered.
+    recover      When `T` answers “ERROR”,[ call `R` and] call it again[ with another `k`].
+    no-repeat    Do not repeat a call of `T` unchanged after it was refused.
+    take-from    When you call `T`, take `k` from what you have read; do not make one up.
+    look-up      When the user does not have the `k`, call `R` and look it up under `f`.
+    confirm      Wait for the user's clear yes right before you call `T`.
+
+CONDITION is described in `condition`. ERROR is a refusal with literals masked (`masking.error_template`).
+A sentence that is none of these is a statement of people: it is kept, and cannot be measured.
+"""
+
+from __future__ import annotations
+
+from trainer.offline.grammar.calls import CallBefore, DoCall, NotAfter, Once, ReadAll
+from trainer.offline.grammar.decision import Avoid, Refused
+from trainer.offline.grammar.errors import NoRepeat, Recover, TakeFrom
+from trainer.offline.grammar.lesson import Lesson
+from trainer.offline.grammar.talk import Confirm, LookUp
+
+__all__ = [
+    "FAMILIES", "ORDER", "Avoid", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp", "NoRepeat", "NotAfter", "Once",
+    "ReadAll", "Recover", "Refused", "TakeFrom", "parse_lesson",
+]  # fmt: skip
+
+FAMILIES: tuple[type[Lesson], ...] = (
+    LookUp, CallBefore, ReadAll, TakeFrom, Confirm, Recover, DoCall, Refused, Avoid, NoRepeat, NotAfter, Once,
+)  # fmt: skip
+"""The order in which lessons stand in a section; `Refused` is tried before `Avoid`, which would swallow it."""
+ORDER = {family.family: position for position, family in enumerate(FAMILIES)}
+
+
+def parse_lesson(sentence: str) -> Lesson | None:
+    """Return the lesson that a sentence states, or None where it is outside the grammar."""
+    for family in FAMILIES:
+        if (lesson := family.parse(sentence)) is not None:
+            return lesson
+    return None

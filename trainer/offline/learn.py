@@ -1,0 +1,142 @@
+"""From facts to lessons: what is tried, what holds, and what is left out for which reason.
+
+A candidate becomes a lesson when all of this is so:
+1. It scores above the level that chance reaches `ALLOWED` times per run (see `stats.threshold`), over all candidates
+   of its group: the learner writes 0.13 lessons per run where nothing is true.
+2. It holds on left-out cases: mined on nine tenths of the cases, judged on the rest, pooled over the folds. The pooled
+   score is one-sidedly significant at five percent, with at least three cases that broke it.
+3. Those that broke it failed more often than those that kept it, also in plain failure: the 80 % interval of the
+   difference is above zero. (Where the outcome is a refusal the difference must not be below zero; a refusal must
+   then be what nine of ten calls of the kind earn.)
+4. Better lessons of the same tool do not explain it: it still scores without the rollouts that broke those.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer.offline.bench import MINED_SCORE, Bench, Trial, failed_table
+from trainer.offline.corpus import MIN_CASES, Corpus
+from trainer.offline.outcomes import FAILED
+from trainer.stats import Table, difference_interval, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from trainer.offline.facts import Facts
+    from trainer.offline.grammar import Lesson
+
+ALLOWED = {"reward": 0.03, "reward, decisions": 0.03, "labels": 0.02, "labels, decisions": 0.03, "refusals": 0.02}
+"""False lessons per run that each group of candidates may write."""
+_SURE = 0.9  # share of the calls of a kind that a tool refuses, where it refuses that kind
+_GATE = 0.8
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A lesson that holds, with its evidence."""
+
+    lesson: Lesson
+    outcome: str
+    score: float
+    support: tuple[str, ...]
+    """Rollouts that broke it and came out so, and rollouts that kept it and passed; sorted ids."""
+    cases: int
+    """How many cases the support is from."""
+    left_out: Table
+    """The outcome, on left-out cases."""
+    left_out_failed: Table
+    """Plain failure, on left-out cases."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What a set of rollouts taught."""
+
+    lessons: tuple[Learned, ...] = ()
+    dropped: tuple[tuple[Trial, str], ...] = ()
+    """Candidates that were tested, and why they are no lessons."""
+    untested: dict[str, int] = field(default_factory=dict)
+    """Family → candidates with too little support to be tested."""
+    bench: Bench | None = None
+
+
+def learn(facts: Iterable[Facts]) -> Learning:
+    """Return the lessons of a set of scored rollouts; a pure function of the set."""
+    bench = Bench(Corpus.of(list(facts)))
+    groups: dict[str, list[Trial]] = {}
+    for trial in bench.trials:
+        groups.setdefault(_group(trial), []).append(trial)
+    passed: list[Trial] = []
+    dropped: list[tuple[Trial, str]] = []
+    for name, trials in sorted(groups.items()):
+        limit = threshold([t.chance[None, :] for t in trials], ALLOWED[name])
+        for trial in trials:
+            if trial.score > limit:
+                passed.append(trial)
+            else:
+                dropped.append((trial, "chance does as well"))
+    kept: list[Learned] = []
+    explained: list[Trial] = []
+    for trial in sorted(passed, key=lambda t: (-round(t.score, 9), t.lesson.sentence(), t.outcome)):
+        why, learned = _examined(bench, trial, explained)
+        if learned is None:
+            dropped.append((trial, why))
+        else:
+            kept.append(learned)
+            explained.append(trial)
+    tested = {t.lesson for t in bench.trials}
+    untested = Counter(lesson.family for lesson in bench.lessons if lesson not in tested)
+    return Learning(tuple(kept), tuple(dropped), dict(sorted(untested.items())), bench)
+
+
+def _group(trial: Trial) -> str:
+    if trial.lesson.family == "refused":
+        return "refusals"
+    name = "reward" if trial.outcome.split(" ", 1)[0] == FAILED else "labels"
+    return f"{name}, decisions" if trial.lesson.family == "decision" else name
+
+
+def _examined(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> tuple[str, Learned | None]:
+    """Return the lesson, or why it is none."""
+    sentence = trial.lesson.sentence()
+    if any(t.lesson.sentence() == sentence for t in explained):
+        return "kept already for another outcome", None
+    others = [t for t in explained if t.lesson.tool == trial.lesson.tool and t.lesson.family == trial.lesson.family]
+    rest = [not any(t.verdicts[i] == 1 for t in others) for i in range(len(trial.verdicts))]
+    if others and bench.score(trial.verdicts, trial, rest) < MINED_SCORE:
+        return "a better lesson explains it", None
+    only = bench.left_out(trial)
+    table = bench.table(trial.verdicts, trial.outcome, only)
+    failed = failed_table(bench, trial, only)
+    if not table.broke or not table.kept:
+        return "never both broken and kept on left-out cases", None
+    broken_in = {c for c, v, o in zip(bench.cases, trial.verdicts, only, strict=True) if o and v == 1}
+    if len(broken_in) < MIN_CASES or bench.score(trial.verdicts, trial, only) < MINED_SCORE:
+        return "does not hold on left-out cases", None
+    if trial.lesson.family == "refused":
+        if table.broke_bad < _SURE * table.broke:
+            return "the tool does not always refuse it", None
+        if failed.difference < 0:
+            return "breaking it does no harm", None
+    elif difference_interval(failed, _GATE)[0] <= 0:
+        return "breaking it does not lead to failure", None
+    return "", _learned(bench, trial, table, failed)
+
+
+def _learned(bench: Bench, trial: Trial, table: Table, failed: Table) -> Learned:
+    rows = zip(
+        bench.corpus.rollouts, trial.verdicts, bench.columns[trial.outcome], bench.columns[FAILED], strict=True
+    )
+    support = [r for r, v, bad, lost in rows if (v == 1 and bad) or (v == 0 and not lost)]
+    return Learned(
+        lesson=trial.lesson,
+        outcome=trial.outcome,
+        score=trial.score,
+        support=tuple(sorted(r.id for r in support)),
+        cases=len({r.case for r in support}),
+        left_out=table,
+        left_out_failed=failed,
+    )

@@ -1,0 +1,139 @@
+"""The ways in which a rollout can come out badly, as columns of zeros and ones over a corpus.
+
+`failed`          the evaluation did not pass.
+`failed NAME`     the evaluation names a criterion that was not met.
+`left out`        it failed, and a call of the case's expected actions that changes something never came.
+`unwanted TOOL`   it failed, and TOOL was called on something for which the expected actions do not have it.
+`wrong TOOL KEY`  it failed, and TOOL was called on the right thing with another KEY than the expected actions have.
+`refused TOOL ERROR`  TOOL answered with this error.
+
+Expected actions are training labels. They explain failures here and are never part of a lesson.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.offline.corpus import MIN_CASES, changes_something
+from trainer.offline.grammar import Avoid, Refused
+from trainer.offline.masking import is_name
+from trainer.offline.objects import differs, is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from trainer.offline.condition import Condition
+    from trainer.offline.corpus import Corpus
+    from trainer.offline.facts import Facts
+    from trainer.offline.grammar import Lesson
+
+FAILED = "failed"
+LEFT_OUT = "left out"
+_SITUATIONS = frozenset({"decision", "refused", "look-up", "recover", "take-from"})
+
+Columns = dict[str, tuple[bool, ...]]
+Done = tuple[str, frozenset[tuple[str, str]]]
+
+
+def columns(corpus: Corpus) -> Columns:
+    """Return every outcome that enough cases have, in the order of the corpus."""
+    rows = [_outcomes(corpus, facts) for facts in corpus.rollouts]
+    cases: dict[str, set[str]] = {FAILED: {f.case for f in corpus.rollouts}}
+    for facts, row in zip(corpus.rollouts, rows, strict=True):
+        for name in row:
+            cases.setdefault(name, set()).add(facts.case)
+    named = sorted(name for name, found in cases.items() if name == FAILED or len(found) >= MIN_CASES)
+    return {name: tuple(name in row for row in rows) for name in named}
+
+
+def outcomes_for(lesson: Lesson, names: Columns) -> list[str]:
+    """Return the outcomes that a lesson may be tested on, of those that the corpus has."""
+    if lesson.family == "refused":
+        wanted = [refused(lesson.tool, lesson.error if isinstance(lesson, Refused) else "")]
+    elif lesson.family == "decision":
+        keys = {a.term.ref.name for a in condition_of(lesson) if not a.term.ref.of or a.kind == "change"}
+        keys |= {a.term.kind.removeprefix("among:") for a in condition_of(lesson) if a.kind == "among"}
+        wanted = [FAILED, unwanted(lesson.tool), *(wrong(lesson.tool, k) for k in sorted(keys)), *(n for n in names if n.startswith(f"{FAILED} "))]
+    else:
+        wanted = [FAILED, LEFT_OUT, *(n for n in names if n.startswith(f"{FAILED} "))]
+    return [name for name in wanted if name in names]
+
+
+def compares_cases(lesson: Lesson) -> bool:
+    """Say whether cases may be compared with each other, not only trials of one case.
+
+    So where a lesson speaks of one situation in which both was done. Elsewhere ("call this tool") what sets
+    the cases apart is what they are about, and hard ones would pass for bad behaviour.
+    """
+    return lesson.family in _SITUATIONS
+
+
+def is_about_calls(outcome: str) -> bool:
+    """Say whether an outcome can only come from a call, so that a rollout without it says nothing."""
+    return outcome.split(" ", 1)[0] in {"unwanted", "wrong"}
+
+
+def unwanted(tool: str) -> str:
+    """Return the name of the outcome."""
+    return f"unwanted {tool}"
+
+
+def wrong(tool: str, key: str) -> str:
+    """Return the name of the outcome."""
+    return f"wrong {tool} {key}"
+
+
+def condition_of(lesson: Lesson) -> Condition:
+    """Return the condition of a lesson that has one, else the empty one."""
+    return lesson.condition if isinstance(lesson, Avoid | Refused) else ()
+
+
+def refused(tool: str, error: str) -> str:
+    """Return the name of the outcome."""
+    return f"refused {tool} {error}"
+
+
+def _outcomes(corpus: Corpus, facts: Facts) -> set[str]:
+    found = {refused(c.tool, c.template) for c in facts.calls if c.template and is_name(c.tool)}
+    if not facts.failed:
+        return found
+    found.add(FAILED)
+    broken = [name for name, failed in facts.criteria.items() if failed]
+    if len(facts.criteria) > 1:
+        found |= {f"{FAILED} {name}" for name in broken if is_name(name)}
+    if facts.expected is None:
+        return found
+    wanted = {_done(corpus, tool, arguments) for tool, arguments in facts.expected if changes_something(tool)}
+    made = {
+        _done(corpus, c.tool, c.arguments) for c in facts.calls if changes_something(c.tool) and not c.refused
+    }
+    if wanted - made:
+        found.add(LEFT_OUT)
+    found |= {unwanted(tool) for tool, _ in made - wanted if is_name(tool)}
+    return found | _wrong(corpus, facts)
+
+
+def _wrong(corpus: Corpus, facts: Facts) -> set[str]:
+    """Compare the last accepted call on each thing with the expected ones on it, and take the nearest."""
+    last = {_done(corpus, c.tool, c.arguments): c for c in facts.calls if not c.refused}
+    found: set[str] = set()
+    for done, call in last.items():
+        options = [
+            frozenset(k for k in call.arguments.keys() | a if differs(call.arguments.get(k), a.get(k)))
+            for tool, a in facts.expected or ()
+            if changes_something(tool) and _done(corpus, tool, a) == done
+        ]
+        nearest = min(options, key=lambda keys: (len(keys), sorted(keys)), default=frozenset())
+        found |= {wrong(call.tool, key) for key in nearest if is_name(key)}
+    return found
+
+
+def _done(corpus: Corpus, tool: str, arguments: Mapping[str, JsonValue]) -> Done:
+    """Return what is compared: the tool and the objects it acts on, by the keys that reading tools take."""
+    return tool, frozenset(
+        (key, value)
+        for key, value in arguments.items()
+        if key in corpus.identifying and is_id(key) and isinstance(value, str)
+    )

@@ -1,0 +1,104 @@
+"""What was tried, what holds, what does not and why: for people, and per rollout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from trainer.offline.outcomes import FAILED
+from trainer.offline.wording import interval
+from trainer.stats import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from pydantic import JsonValue
+
+    from trainer.offline.facts import Facts
+    from trainer.offline.learn import Learned, Learning
+
+
+def report(learning: Learning, undone: Sequence[str]) -> dict[str, JsonValue]:
+    """Return counts per family and reason, the lessons with their figures, and the pooled table."""
+    dropped: dict[str, Counter[str]] = {}
+    for trial, why in learning.dropped:
+        dropped.setdefault(trial.lesson.family, Counter())[why] += 1
+    for family, count in learning.untested.items():
+        dropped.setdefault(family, Counter())["too little support to test"] += count
+    bench = learning.bench
+    return {
+        "rollouts": len(bench.corpus.rollouts) if bench else 0,
+        "cases": len(set(bench.cases)) if bench else 0,
+        "candidates": len(bench.lessons) if bench else 0,
+        "tested": len(learning.dropped) + len(learning.lessons),
+        "kept": [_row(learned) for learned in learning.lessons],
+        "dropped": {family: dict(sorted(found.items())) for family, found in sorted(dropped.items())},
+        "undone": list(undone),
+        "pooled": _table(pooled(learning.lessons)),
+    }
+
+
+def pooled(lessons: Iterable[Learned]) -> Table:
+    """Return plain failure of all lessons on left-out cases, added up; a rollout counts once per lesson."""
+    total = Table()
+    for learned in lessons:
+        total = total.plus(learned.left_out_failed)
+    return total
+
+
+def why_nothing(learning: Learning, facts: Iterable[Facts], cited: Collection[str]) -> dict[str, str]:
+    """Return rollout id → why no gradient cites it, one sentence each."""
+    supporting = {i for learned in learning.lessons for i in learned.support}
+    bench = learning.bench
+    if bench is None:
+        return {}
+    position = {r.id: at for at, r in enumerate(bench.corpus.rollouts)}
+    outcomes: dict[str, set[bool]] = {}
+    for f in facts:
+        outcomes.setdefault(f.case, set()).add(f.failed)
+    found: dict[str, str] = {}
+    for f in facts:
+        if f.id in cited:
+            continue
+        if not f.events:
+            found[f.id] = "it has no messages"
+        elif f.id in supporting:
+            found[f.id] = "what it shows stands in the experiences already"
+        elif not f.calls:
+            found[f.id] = "it has no tool call"
+        else:
+            found[f.id] = _candidates(learning, position[f.id], has_contrast=len(outcomes[f.case]) > 1)
+    return found
+
+
+def _candidates(learning: Learning, at: int, *, has_contrast: bool) -> str:
+    tried: Counter[str] = Counter()
+    for trial, why in learning.dropped:
+        bad = learning.bench is not None and learning.bench.columns[trial.outcome][at]
+        if trial.verdicts[at] == float(bad):  # broke it and came out badly, or kept it and did not
+            tried[why] += 1
+    if not tried:
+        return "nothing that it did was done, and left, in enough cases" + (
+            "" if has_contrast else "; the case has no contrast"
+        )
+    left = tried.total() - tried["chance does as well"]
+    if left:
+        return f"its candidates did not hold on left-out cases, or others explain them ({left})"
+    contrast = "" if has_contrast else "; all trials of its case ended alike"
+    return f"chance does as well as its candidates ({tried.total()}){contrast}"
+
+
+def _row(learned: Learned) -> dict[str, JsonValue]:
+    return {
+        "lesson": learned.lesson.sentence(),
+        "family": learned.lesson.family,
+        "outcome": learned.outcome,
+        "support": len(learned.support),
+        "cases": learned.cases,
+        FAILED: _table(learned.left_out_failed),
+        "left_out": _table(learned.left_out),
+    }
+
+
+def _table(table: Table) -> dict[str, JsonValue]:
+    return {**table._asdict(), "difference": interval(table)}

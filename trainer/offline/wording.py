@@ -1,0 +1,98 @@
+"""How a lesson and its evidence stand in a file."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainer.offline.masking import words
+from trainer.offline.outcomes import FAILED
+from trainer.stats import Table, difference_interval
+
+if TYPE_CHECKING:
+    from trainer.offline.learn import Learned
+
+_NAMES = re.compile(r"`([^`]+)`")
+_GENERIC = frozenset({"id", "at", "no", "yes", "get", "name", "type", "of", "the"})
+_STEM = 5  # letters that tell `cancel` from `cancelled` no more
+_OVERLAP = 0.75
+
+
+def evidence(learned: Learned, *, instructed: bool) -> str:
+    """Return the evidence line below a lesson (the only place of figures), without its indentation."""
+    count = len(learned.support)
+    parts = [
+        f"Support: {count} {'rollout' if count == 1 else 'rollouts'} in {learned.cases} cases.",
+        f"Left out: {_plain(learned.left_out_failed)}.",
+    ]
+    if learned.outcome != FAILED:
+        parts.append(f"{_saying(learned.outcome)} in {_shares(learned.left_out)}; {interval(learned.left_out)}.")
+    if instructed:
+        parts.append("The instructions say it; it was broken all the same.")
+    return f"*{' '.join(parts)}*"
+
+
+def statement(learned: Learned, *, instructed: bool) -> str:
+    """Return the list item of a lesson with its evidence."""
+    return f"- {learned.lesson.sentence()}\n  {evidence(learned, instructed=instructed)}"
+
+
+def rationale(learned: Learned) -> str:
+    """Return why the lesson is proposed, in a sentence or two with the figures."""
+    count = len(learned.support)
+    text = f"{count} rollouts in {learned.cases} cases support it. On left-out cases {_plain(learned.left_out_failed)}."
+    if learned.outcome == FAILED:
+        return text
+    said = _saying(learned.outcome)
+    return f"{text} {said} in {_shares(learned.left_out)} of them; {interval(learned.left_out)}."
+
+
+def interval(table: Table) -> str:
+    """Return difference and interval in points, such as `+50 points, 95 % interval +21 to +70`."""
+    low, high = difference_interval(table)
+    return f"{_points(table.difference)} points, 95 % interval {_points(low)} to {_points(high)}"
+
+
+def confidence(table: Table) -> float:
+    """Return the lower end of the 95 % interval of the difference, moved from [-1, 1] to [0, 1]."""
+    return round(max(0.0, min(1.0, 0.5 + difference_interval(table)[0] / 2)), 3)
+
+
+def is_instructed(sentence: str, instructions: str) -> bool:
+    """Say whether one sentence of the instructions has most of the words that the lesson's names are made of."""
+    wanted = {w[:_STEM] for name in _NAMES.findall(sentence) for w in words(name) if w not in _GENERIC}
+    if len(wanted) < 3:
+        return False
+    for line in re.split(r"[.!?]\s|\n", instructions):
+        found = {w[:_STEM] for w in re.findall(r"[^\W\d_]+", line.lower())}
+        if len(wanted & found) >= _OVERLAP * len(wanted):
+            return True
+    return False
+
+
+def _plain(table: Table) -> str:
+    return (
+        f"{table.broke_bad} of {table.broke} that broke it failed, {table.kept_bad} of {table.kept} "
+        f"that followed it failed; {interval(table)}"
+    )
+
+
+def _shares(table: Table) -> str:
+    return f"{table.broke_bad} of {table.broke} against {table.kept_bad} of {table.kept}"
+
+
+def _points(share: float) -> str:
+    return f"{round(100 * share):+d}"
+
+
+def _saying(outcome: str) -> str:
+    kind, _, rest = outcome.partition(" ")
+    if outcome == "left out":
+        return "A call that was needed never came"
+    if kind == "unwanted":
+        return "The call was not wanted"
+    if kind == "wrong":
+        return f"`{rest.rsplit(' ', 1)[-1]}` was wrong"
+    if kind == FAILED:
+        return f"`{rest}` was not met"
+    return "The call was refused so"
