@@ -35,6 +35,13 @@ _STAMP_LINE = re.compile(
 )
 
 
+# what `git merge --squash` proposes: the messages of the squashed commits, indented
+_SQUASHED = re.compile(r"^Squashed commit of the following:", re.MULTILINE)
+_INDENT = re.compile(r"^    ", re.MULTILINE)
+PLAN_GREP = "--grep=^\\(    \\)\\?Plan-Id[ \t]*:"
+"""Finds the commits that `stamps` reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """The trailers of one plan; a squashed commit's message holds those of several."""
@@ -119,6 +126,8 @@ def learner_name(learner: str) -> str:
 
 def stamps(message: str, store_id: str) -> tuple[Stamp, ...]:
     """Return the plans of this store that a commit message names, with their trailers, each once."""
+    if _SQUASHED.search(message) and not _STAMP_LINE.search(message):
+        message = _INDENT.sub("", message)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     block: dict[str, tuple[str, ...]] = {}
     for key, value in _STAMP_LINE.findall(message.partition("\n")[2]):
@@ -186,16 +195,10 @@ def read(loc: Location, spec: str, *, options: Sequence[str] = ("--first-parent"
     """
     args = revisions(loc, spec)
     paths = folders(loc, tip_of(args[0]))
-    out = gitcli.run(
-        loc.repo.place,
-        [
-            *("log", "-z", "--raw", "-M", "--no-abbrev", "--encoding=UTF-8", f"--format={_FIELDS}"),
-            *(*DIFFS, *options, *args, "--", *paths),
-        ],
-    )
-    for entry in _parse(out, paths, loc.config.id):
-        if entry.changes:
-            yield entry
+    for commit in _raw(loc, ["-M", *options, *args, "--", *paths]):
+        changes = tuple(c for file in commit.files for c in _changes(file, paths))
+        if changes:
+            yield replace(commit.entry, changes=changes)
 
 
 def with_side(loc: Location, entry: Entry) -> Entry:
@@ -216,48 +219,73 @@ def entry_of(loc: Location, commit: str) -> Entry:
     return with_side(loc, found)
 
 
-def _parse(out: bytes, paths: Sequence[str], store_id: str) -> Iterator[Entry]:
-    tokens = out.decode("utf-8", "surrogateescape").split("\0")
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One line of git's raw diff; paths from the root of the repository."""
+
+    status: str
+    old_mode: str
+    new_mode: str
+    before: str
+    """Blob id; "" where there is no file."""
+    after: str
+    paths: tuple[str, ...]
+    """One path, or the old and the new one of a rename."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawCommit:
+    """A commit with its whole diff against its first parent."""
+
+    entry: Entry
+    """Without changes."""
+    files: tuple[FileChange, ...]
+
+
+def plan_commits(loc: Location, tip: str) -> Iterator[RawCommit]:
+    """Yield every commit in the history of `tip` that names plans of this store, newest first."""
+    for commit in _raw(loc, ["--no-renames", PLAN_GREP, tip, "--"]):
+        if commit.entry.stamps:
+            yield commit
+
+
+def _raw(loc: Location, args: Sequence[str]) -> Iterator[RawCommit]:
+    fixed = ("log", "-z", "--raw", "--no-abbrev", "--encoding=UTF-8", f"--format={_FIELDS}", *DIFFS)
+    tokens = gitcli.run(loc.repo.place, [*fixed, *args]).decode("utf-8", "surrogateescape").split("\0")
     at = 0
     while at + 5 < len(tokens):
         commit, parents, author, email, time, message = tokens[at : at + 6]
         at += 6
-        changes: list[Change] = []
+        files: list[FileChange] = []
         while at < len(tokens) and tokens[at].lstrip("\n").startswith(":"):
-            _, _, before, after, status = tokens[at].lstrip("\n").split(" ")
+            old_mode, new_mode, before, after, status = tokens[at].lstrip("\n:").split(" ")
             width = 2 if status[0] in "RC" else 1
-            changes += _changes(status[0], (before, after), tokens[at + 1 : at + 1 + width], paths)
+            blobs = ["" if blob == _NOTHING else blob for blob in (before, after)]
+            paths = tuple(tokens[at + 1 : at + 1 + width])
+            files.append(FileChange(status[0], old_mode, new_mode, blobs[0], blobs[1], paths))
             at += 1 + width
-        yield Entry(
-            commit.lstrip("\n"),
-            tuple(parents.split()),
-            author,
-            email,
-            int(time),
-            message,
-            tuple(changes),
-            stamps(message, store_id),
+        stamps_ = stamps(message, loc.config.id)
+        entry = Entry(
+            commit.lstrip("\n"), tuple(parents.split()), author, email, int(time), message, (), stamps_
         )
+        yield RawCommit(entry, tuple(files))
 
 
-def _changes(
-    status: str, blobs: tuple[str, str], files: Sequence[str], folders_: Sequence[str]
-) -> Iterator[Change]:
-    before, after = ("" if blob == _NOTHING else blob for blob in blobs)
-    old, new = _name(files[0], folders_), _name(files[-1], folders_)
+def _changes(file: FileChange, folders_: Sequence[str]) -> Iterator[Change]:
+    old, new = experience_of(file.paths[0], folders_), experience_of(file.paths[-1], folders_)
     if old and new:
-        if status == "R" and old == new:  # the store moved, the experience did not
-            if before != after:
-                yield Change("M", new, new, before, after)
+        if file.status == "R" and old == new:  # the store moved, the experience did not
+            if file.before != file.after:
+                yield Change("M", new, new, file.before, file.after)
         else:
-            yield Change(KINDS.get(status, "M"), new, old, before, after)
+            yield Change(KINDS.get(file.status, "M"), new, old, file.before, file.after)
     elif new:
-        yield Change("A", new, new, "", after)
+        yield Change("A", new, new, "", file.after)
     elif old:
-        yield Change("D", old, old, before, "")
+        yield Change("D", old, old, file.before, "")
 
 
-def _name(path: str, folders_: Sequence[str]) -> str:
+def experience_of(path: str, folders_: Sequence[str]) -> str:
     """Return the experience that a path is the file of; "" for any other file."""
     for folder in folders_:
         below = path.removeprefix(f"{folder}/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from xpstore import events, evidence, gitcli, layout, location
+from xpstore import events, evidence, gitcli, layout, location, recognise
 from xpstore.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def log(
     """
     names = {name}
     found = 0
-    for entry in events.read(loc, ref_or_range):
+    for entry in recognise.recognised(loc, list(events.read(loc, ref_or_range))):
         if found == limit:
             return
         if name is not None:
@@ -50,9 +50,13 @@ def reachable_plan_ids(loc: Location, refs: Iterable[str]) -> frozenset[str]:
         return frozenset()
     out = gitcli.run(
         loc.repo.place,
-        [*("log", "-z", "--encoding=UTF-8", "--grep=^Plan-Id[ \t]*:", "--format=%B"), *tips, "--"],
+        [*("log", "-z", "--encoding=UTF-8", events.PLAN_GREP, "--format=%B"), *tips, "--"],
     )
-    return frozenset(s.plan_id for message in _texts(out) for s in events.stamps(message, loc.config.id))
+    named = frozenset(s.plan_id for message in _texts(out) for s in events.stamps(message, loc.config.id))
+    if all(plan_id in named for plan_id in evidence.find_ids(loc, "gradients", "")):
+        return named
+    entries = {e.commit: e for tip in tips for e in events.read(loc, tip, options=("--no-merges",))}
+    return named | {i for e in recognise.recognised(loc, list(entries.values())) for i in e.plan_ids}
 
 
 def candidates(loc: Location) -> list[str]:
@@ -115,11 +119,13 @@ def commit_of_plan(loc: Location, plan_id: str, *, within: str | None = None) ->
     for ref in [within, loc.config.main, "HEAD", *_branches(loc)]:
         tip = _tip(loc, ref) if ref else None
         if tip:
-            grep = f"--grep=^Plan-Id[ \t]*:[ \t]*{plan_id}"
+            grep = f"{events.PLAN_GREP}[ \t]*{plan_id}"
             out = gitcli.run(loc.repo.place, ["log", "-z", "-1", grep, "--format=%H", tip, "--"])
             if out:
                 return out.decode().strip("\0\n")
-    return ""
+    named = (e for e in log(loc, within or loc.config.main) if plan_id in e.plan_ids)
+    found = next(named, None)  # a commit that has only a title left
+    return found.commit if found else ""
 
 
 def diff(loc: Location, a: str, b: str, name: str | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
@@ -11,6 +11,9 @@ from xpstore.experience import ExperienceSet, experience_uri
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.hashing import blob_id, content_id
 from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 PolicyPlanItemKind = Literal["upsert_experience", "delete_experience"]
 
@@ -52,6 +55,27 @@ class RolloutRef(Frozen):
     case: str = ""
 
 
+INTENT = ("store_id", "learner", "again", "reverts", "reverts_events")
+"""The fields of a plan that its id is made from, beside the gradients (or the items)."""
+
+
+def plan_id_of(intent: Mapping[str, object], gradient_ids: Sequence[str], landed: Sequence[list[str]]) -> str:
+    """Return the id of a plan: hash of INTENT and the gradient ids (of the items where there are none).
+
+    `landed` has kind, name, base and result blob of each item.
+    """
+    lists = {key: sorted(value) if isinstance(value := intent[key], list) else value for key in INTENT}
+    what: dict[str, object] = (
+        {"gradients": sorted(gradient_ids)} if gradient_ids else {"items": sorted(landed)}
+    )
+    return content_id({**lists, **what})
+
+
+def digest_of(landed: Sequence[list[str]], rationale: str, plan_id: str) -> str:
+    """Return the digest of a plan: hash of the landed items, the rationale and the plan id."""
+    return content_id({"items": sorted(landed), "rationale": rationale, "plan": plan_id})
+
+
 class PolicyUpdatePlan(Frozen):
     """One commit: its items, the gradients they came from, and why.
 
@@ -83,23 +107,13 @@ class PolicyUpdatePlan(Frozen):
     @cached_property
     def plan_id(self) -> str:
         """Hash of store, gradients (or items where there are none), learner, reverts and `again`."""
-        intent: dict[str, object] = {
-            "store": self.store_id,
-            "learner": self.learner,
-            "again": self.again,
-            "reverts": sorted(self.reverts),
-            "reverts_events": sorted(self.reverts_events),
-        }
-        if self.gradients:
-            intent["gradients"] = sorted(g.id for g in self.gradients)
-        else:
-            intent["items"] = self._landed()
-        return content_id(intent)
+        intent = self.model_dump(mode="json", include=set(INTENT))
+        return plan_id_of(intent, [g.id for g in self.gradients], self._landed())
 
     @cached_property
     def digest(self) -> str:
         """Hash of the landed items, the rationale and the plan id."""
-        return content_id({"items": self._landed(), "rationale": self.rationale, "plan": self.plan_id})
+        return digest_of(self._landed(), self.rationale, self.plan_id)
 
     def _landed(self) -> list[list[str]]:
         return sorted(

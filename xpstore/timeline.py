@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import events
+from xpstore import events, recognise
 from xpstore.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ class Timeline:
 def build(loc: Location, ref: str) -> Timeline:
     """Return the timeline of a ref. Raises NotFoundError for an unknown ref."""
     timeline = Timeline()
-    for entry in reversed(list(events.read(loc, ref))):
-        for moment in _moments(loc, timeline, events.with_side(loc, entry)):
+    entries = [events.with_side(loc, entry) for entry in events.read(loc, ref)]
+    for entry in reversed(recognise.recognised(loc, entries)):
+        for moment in _moments(loc, timeline, entry):
             timeline.moments.append(moment)
     return timeline
 

@@ -1,0 +1,70 @@
+"""What this clone last saw of the evidence branch: a small file beside the refs, so that a rewrite shows.
+
+It depends on no reflog and keeps no object alive. It may lag behind: a branch that only grows still has the
+older tip. `xp forget` rewrites the branch on purpose and records that as a higher generation.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.location import Location
+
+GENERATION = "generation"
+"""The file of the evidence branch that counts how often something was forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A tip of the evidence branch."""
+
+    tip: str
+    generation: int
+
+
+def generation(loc: Location, tip: str) -> int:
+    """Return how often something was forgotten before this tip of the evidence branch."""
+    entry = loc.repo.entry(loc.repo.commit(tip).tree, GENERATION)
+    text = loc.repo.blob(entry.id).decode("utf-8", "replace").strip() if entry and entry.is_file else "0"
+    return int(text) if text.isdecimal() else 0
+
+
+def recall(loc: Location) -> Seen | None:
+    """Return what was remembered last; None in a fresh clone."""
+    try:
+        tip, _, number = _file(loc).read_text("utf-8").strip().partition(" ")
+    except FileNotFoundError:
+        return None
+    return Seen(tip, int(number)) if number.isdecimal() else None
+
+
+def remember(loc: Location, tip: str) -> None:
+    """Remember a tip that continues what was seen, or starts a higher generation; ignore any other.
+
+    A git directory that cannot be written is left as it is: nothing is lost by it.
+    """
+    seen = recall(loc)
+    is_rewritten = seen is not None and not continues(loc, seen, tip)
+    if is_rewritten or (seen is not None and seen.tip == tip):
+        return
+    file = _file(loc)
+    draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    try:
+        draft.write_text(f"{tip} {generation(loc, tip)}\n", "utf-8")
+        draft.replace(file)
+    except OSError:
+        draft.unlink(missing_ok=True)
+
+
+def continues(loc: Location, seen: Seen, tip: str) -> bool:
+    """Return whether a tip has the seen one in its history, or records that something was forgotten since."""
+    return loc.repo.is_ancestor(seen.tip, tip) or generation(loc, tip) > seen.generation
+
+
+def _file(loc: Location) -> Path:
+    return loc.repo.common_dir / f"xpstore.seen-{loc.config.id}"
