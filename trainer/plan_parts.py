@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from xpstore.document import Document
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
     from xpstore.gradient import PatchSemanticGradient
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
+
+COLUMNS = 72  # the width of a commit message, by git's convention
 
 
 def independent_parts(plan: PolicyUpdatePlan) -> list[PolicyUpdatePlan]:
@@ -90,5 +93,10 @@ def _statements(text: str | None) -> dict[str, str]:
 def _rationale(gradients: Sequence[PatchSemanticGradient], rollouts: Sequence[RolloutRef]) -> str:
     failed = sum(r.passed is False for r in rollouts)
     evidence = f"Evidence: {len(rollouts)} rollouts, {failed} failed." if rollouts else ""
-    reasons = list(dict.fromkeys(g.rationale.strip() for g in gradients if g.rationale.strip()))
+    reasons = dict.fromkeys(_wrapped(g.rationale) for g in gradients if g.rationale.strip())
     return "\n\n".join([*([evidence] if evidence else []), *reasons])
+
+
+def _wrapped(text: str) -> str:
+    """Wrap prose as git's own messages are; names and quoted errors stay whole."""
+    return textwrap.fill(" ".join(text.split()), COLUMNS, break_long_words=False, break_on_hyphens=False)
