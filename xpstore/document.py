@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from xpstore import frontmatter
@@ -56,10 +56,10 @@ class Document:
             )
         head = f"---\n{frontmatter.dump(fields)}---\n" if fields else ""
         result = cls.parse(canonical(head + render(parts)))
-        for wanted, found in zip(_stated(parts), _stated(result.sections), strict=False):
+        for wanted, found in zip_longest(_stated(parts), _stated(result.sections)):
             if wanted != found:
                 raise DocumentError(
-                    f"this is not one statement of Markdown: {wanted[1][:80]!r}",
+                    f"this is not one statement of Markdown: {(wanted or ('', ''))[1][:80]!r}",
                     hint="a statement is one list item, paragraph or fenced block, without headings",
                 )
         return result

@@ -89,8 +89,14 @@ def test_a_file_can_be_built_without_front_matter_or_headings():
     "text", ["- a\n## B", "a\n\nb", "- a\n- b", "", "- a\n\n", "\n- a", "```\nopen", "- a\r\n  b", " "]
 )
 def test_what_is_not_one_statement_cannot_be_built(text):
+    for texts in ([text, "- z"], ["- z", text, "- y"]):
+        with pytest.raises(DocumentError, match="one statement"):
+            Document.build({}, [("A", texts)])
+
+
+def test_an_empty_last_statement_is_not_dropped_silently():
     with pytest.raises(DocumentError, match="one statement"):
-        Document.build({}, [("A", [text, "- z"])])
+        Document.build({}, [("A", ["- z", ""])])
 
 
 def test_fields_change_without_touching_another_byte():
