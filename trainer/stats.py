@@ -5,15 +5,17 @@ The only module that imports scipy and numpy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom, norm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +44,7 @@ class Table(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Share of bad among those that broke it minus the share among those that kept it; 0 if one is empty."""
+        """Share of bad outcomes where it was broken minus the share where it was kept; 0 if one is empty."""
         if not self.broke or not self.kept:
             return 0.0
         return self.broke_bad / self.broke - self.kept_bad / self.kept
@@ -107,12 +109,12 @@ class Chance:
 
     @cached_property
     def average(self) -> Floats:
-        """Cases × rollouts: multiplied with an outcome it gives the share of each case."""
+        """Cases by rollouts: multiplied with an outcome it gives the share of each case."""
         return np.stack([(self.cases == c) / np.sum(self.cases == c) for c in self.names])
 
     @cached_property
     def rollouts(self) -> NDArray[np.int64]:
-        """Runs × rollouts: permutations that stay within cases."""
+        """Runs by rollouts: permutations that stay within cases."""
         rng = np.random.default_rng(self.seed)
         order = np.argsort(self.cases, kind="stable")
         keys = rng.random((self.runs, len(self.cases)))
@@ -123,17 +125,17 @@ class Chance:
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
-        """Runs × cases: permutations of the cases."""
+        """Runs by cases: permutations of the cases."""
         rng = np.random.default_rng(self.seed + 1)
         return np.argsort(rng.random((self.runs, len(self.names))), axis=1)
 
     def scores(self, verdicts: Floats, outcome: Floats, *, compare_cases: bool) -> tuple[Floats, Floats]:
-        """Return (score of each candidate, scores under chance: candidates × runs).
+        """Return (score of each candidate, scores under chance: candidates by runs).
 
-        `verdicts`: candidates × rollouts, 1 broke, 0 kept, -1 not applicable. `outcome`: 1 bad, 0 good. A score is
-        standard: 0 on average and 1 its deviation when the outcome is shuffled within cases; with
-        `compare_cases` it is the mean of that and the same over cases (share that broke it, share that came out
-        badly), scaled to deviation 1: what Stouffer's method makes of two independent scores.
+        `verdicts`: candidates by rollouts, 1 broke, 0 kept, -1 not applicable. `outcome`: 1 bad, 0 good. A
+        score is standard: 0 on average and 1 its deviation when the outcome is shuffled within cases; with
+        `compare_cases` it is the mean of that and the same over cases (share that broke it, share that came
+        out badly), scaled to deviation 1: what Stouffer's method makes of two independent scores.
         """
         within, chance_within = self._within(verdicts, outcome)
         if not compare_cases:
@@ -178,8 +180,8 @@ def _standard(values: Floats, variance: Floats) -> Floats:
 def threshold(chance: Sequence[Floats], allowed: float) -> float:
     """Return the score that chance exceeds at most `allowed` times per run, over all candidates.
 
-    `chance`: scores under chance, candidates × runs each. What scores more is kept: the expected number of false
-    lessons (per-family error rate) is then at most `allowed`, however the candidates depend on each other.
+    `chance`: scores under chance, candidates by runs each. What scores more is kept: the expected number of
+    false lessons (per-family error rate) is at most `allowed`, however the candidates depend on each other.
     """
     if not chance:
         return float("inf")

@@ -1,4 +1,4 @@
-"""The learner without a model: what separates rollouts that failed from those that passed, in checkable sentences."""
+"""The learner without a model: what separates failures from successes, in sentences that can be checked."""
 
 from trainer.offline.editor import OfflineEditor
 from trainer.offline.extractor import OfflineExtractor

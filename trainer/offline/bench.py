@@ -62,7 +62,8 @@ class Bench:
     def verdicts(self) -> dict[str, tuple[float, ...]]:
         """Sentence → verdict per rollout."""
         return {
-            lesson.sentence(): tuple(_CODES[lesson.judge(r)] for r in self.corpus.rollouts) for lesson in self.lessons
+            lesson.sentence(): tuple(_CODES[lesson.judge(r)] for r in self.corpus.rollouts)
+            for lesson in self.lessons
         }
 
     @cached_property
@@ -88,7 +89,9 @@ class Bench:
         for lesson, verdicts in found:
             distinct.setdefault(verdicts, lesson)
         rows = list(distinct)
-        scores, chance = self._chance.scores(floats(rows), floats(self.columns[outcome]), compare_cases=compare)
+        scores, chance = self._chance.scores(
+            floats(rows), floats(self.columns[outcome]), compare_cases=compare
+        )
         for at, verdicts in enumerate(rows):
             yield Trial(distinct[verdicts], outcome, verdicts, float(scores[at]), chance[at])
 
@@ -97,8 +100,16 @@ class Bench:
         verdicts = self.verdicts[lesson.sentence()]
         if not is_about_calls(outcome):
             return verdicts
-        called = [any(not c.refused for c in r.of(lesson.tool)) for r in self.corpus.rollouts]
-        return tuple(v if made else -1.0 for v, made in zip(verdicts, called, strict=True))
+        return tuple(v if made else -1.0 for v, made in zip(verdicts, self._called(lesson.tool), strict=True))
+
+    def _called(self, tool: str) -> tuple[bool, ...]:
+        if tool not in self._calls:
+            self._calls[tool] = tuple(any(not c.refused for c in r.of(tool)) for r in self.corpus.rollouts)
+        return self._calls[tool]
+
+    @cached_property
+    def _calls(self) -> dict[str, tuple[bool, ...]]:
+        return {}
 
     def _is_supported(self, verdicts: tuple[float, ...], outcome: str, cases: int = MIN_CASES) -> bool:
         broke = {c for c, v in zip(self.cases, verdicts, strict=True) if v == 1}
@@ -109,7 +120,9 @@ class Bench:
     def table(self, verdicts: Sequence[float], outcome: str, only: Sequence[bool] | None = None) -> Table:
         """Return broken and kept against one outcome, over all rollouts or those that `only` names."""
         chosen = only if only is not None else [True] * len(verdicts)
-        pairs = [(v, o) for v, o, c in zip(verdicts, self.columns[outcome], chosen, strict=True) if c and v >= 0]
+        pairs = [
+            (v, o) for v, o, c in zip(verdicts, self.columns[outcome], chosen, strict=True) if c and v >= 0
+        ]
         broke = [o for v, o in pairs if v == 1]
         kept = [o for v, o in pairs if v == 0]
         return Table(sum(broke), len(broke), sum(kept), len(kept))

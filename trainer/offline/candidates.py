@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
+from trainer.offline.condition import Atom
 from trainer.offline.corpus import MIN_CASES
 from trainer.offline.cuts import cut_points
 from trainer.offline.grammar import (
@@ -22,7 +23,6 @@ from trainer.offline.grammar import (
     Refused,
     TakeFrom,
 )
-from trainer.offline.condition import Atom
 from trainer.offline.masking import is_name
 from trainer.offline.objects import is_id, leaves
 
@@ -103,7 +103,7 @@ def _overcome(corpus: Corpus, tool: str, error: str) -> set[tuple[str, str]]:
     known = set(corpus.tools)
     for r in corpus.rollouts:
         calls = r.of(tool)
-        for here, following in zip(calls, calls[1:], strict=False):
+        for here, following in pairwise(calls):
             if here.template != error:
                 continue
             keys = {k for k, v in following.arguments.items() if here.arguments.get(k) != v and is_name(k)}
@@ -119,12 +119,13 @@ def _decisions(corpus: Corpus) -> Iterator[Lesson]:
         singles = sorted(support, key=lambda atom: (-len(support[atom]), atom.words()))
         for atom in singles:
             yield Avoid(tool, (atom,))
-        pairs = [
-            (a, b)
+        together = {
+            (a, b): len({case for case, _ in support[a] & support[b]})
             for a, b in combinations(sorted(singles, key=Atom.words), 2)
-            if a.term != b.term and len({c for c, _ in support[a] & support[b]}) >= MIN_CASES
-        ]
-        pairs.sort(key=lambda pair: (-len({c for c, _ in support[pair[0]] & support[pair[1]]}), pair[0].words(), pair[1].words()))
+            if a.term != b.term
+        }
+        pairs = [pair for pair, cases in together.items() if cases >= MIN_CASES]
+        pairs.sort(key=lambda pair: (-together[pair], pair[0].words(), pair[1].words()))
         for a, b in pairs[:MAX_PAIRS]:
             yield Avoid(tool, (a, b))
         errors = [e for e, cases in _refusals(corpus, tool).items() if len(cases) >= MIN_CASES]
@@ -135,7 +136,7 @@ def _decisions(corpus: Corpus) -> Iterator[Lesson]:
 
 
 def _supported(corpus: Corpus, tool: str) -> dict[Atom, frozenset[tuple[str, int]]]:
-    """Return the atoms that hold for calls in enough cases and fail for others, with the calls they hold for."""
+    """Return the atoms that hold for calls in enough cases and fail for others, with their calls."""
     known: defaultdict[Term, list[tuple[Facts, int, tuple[Scalar, ...]]]] = defaultdict(list)
     for r in corpus.rollouts:
         for call in r.of(tool):
@@ -149,9 +150,7 @@ def _supported(corpus: Corpus, tool: str) -> dict[Atom, frozenset[tuple[str, int
     return found
 
 
-def _atoms(
-    corpus: Corpus, term: Term, seen: list[tuple[Facts, int, tuple[Scalar, ...]]]
-) -> Iterator[Atom]:
+def _atoms(corpus: Corpus, term: Term, seen: list[tuple[Facts, int, tuple[Scalar, ...]]]) -> Iterator[Atom]:
     if term.kind == "change" or term.kind.startswith("among:"):
         kind = "change" if term.kind == "change" else "among"
         yield Atom(kind, term, True)

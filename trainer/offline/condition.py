@@ -119,7 +119,9 @@ def _parse_atom(text: str) -> Atom | None:
         g = match.groups()
         if kind == "change":
             same = g[0] == g[2]
-            return Atom("change", Term("change", Ref(g[0], (g[3],))), True, g[1] != "equals") if same else None
+            return (
+                Atom("change", Term("change", Ref(g[0], (g[3],))), True, g[1] != "equals") if same else None
+            )
         if kind == "among":
             return Atom("among", Term(f"among:{g[0]}", Ref(g[2], (g[3],))), True, not g[1])
         term = _read_term(g[:5])

@@ -22,9 +22,11 @@ MAX_VALUES = 12
 MIN_CASES = 3
 """Support that a value, a tool or a lesson needs."""
 _READING = frozenset(
-    "get list search find read lookup look fetch query show view check describe calculate compute think count"
-    " inspect retrieve browse validate".split()
-)
+    {
+        "get", "list", "search", "find", "read", "lookup", "look", "fetch", "query", "show", "view", "check",
+        "describe", "calculate", "compute", "think", "count", "inspect", "retrieve", "browse", "validate",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,12 @@ class Corpus:
         return {k: frozenset(v) for k, v in found.items() if len(v) <= MAX_VALUES}
 
     def is_vocabulary(self, term: Term, value: str) -> bool:
-        """Say whether a value may stand in a lesson: its key has few values, none looks like instance data."""
+        """Say whether a value may stand in a lesson: its key has few values, and it is a plain word."""
         return value in self.values.get(term.ref.name, frozenset()) and is_value(value)
 
     @cached_property
     def listings(self) -> tuple[tuple[str, str, str, str], ...]:
-        """(reader, key, source, listing): entries of a list that `source` answers are what `reader` takes as `key`."""
+        """(reader, key, source, listing): `reader` takes entries of a list that `source` answers as `key`."""
         cases: defaultdict[tuple[str, str, str, str], set[str]] = defaultdict(set)
         for r in self.rollouts:
             listed: list[tuple[str, str, set[str]]] = []
@@ -111,9 +113,12 @@ class Corpus:
             sorted(
                 found
                 for found, where in cases.items()
-                if len(where) >= MIN_CASES and found[0] in self.reading and is_name(found[1]) and found[0] != found[2]
+                if len(where) >= MIN_CASES and self._is_listing(*found)
             )
         )
+
+    def _is_listing(self, reader: str, key: str, source: str, listing: str) -> bool:
+        return reader in self.reading and reader != source and is_name(key) and is_name(listing)
 
 
 def _texts(arguments: Mapping[str, JsonValue], data: JsonValue) -> Iterator[tuple[str, str]]:

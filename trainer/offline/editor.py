@@ -72,7 +72,9 @@ def edit(
     gradients = tuple(editing.gradients(experience_set))
     cited = {i for g in gradients for i in g.rollouts}
     return EditResult(
-        gradients=gradients, nothing=why_nothing(learning, facts, cited), report=report(learning, editing.undone)
+        gradients=gradients,
+        nothing=why_nothing(learning, facts, cited),
+        report=report(learning, editing.undone),
     )
 
 
@@ -141,7 +143,7 @@ class _Editing:
                 yield self._proposed(MemoryFile(name=current.name, content=text), before, one)
 
     def _is_allowed(self, name: str, wanted: _Wanted, current: Experience | None) -> bool:
-        """What was undone comes back only if rollouts that the undone plans did not cite teach it again."""
+        """Say no to what was undone, unless rollouts that the undone plans did not cite teach it again."""
         key = wanted.entry.key
         if current is not None and any(s.key == key for s in current.document.statements()):
             return True
@@ -157,7 +159,9 @@ class _Editing:
         self.undone.append(f"{name}: {key}")
         return False
 
-    def _proposed(self, after: MemoryFile, before: MemoryFile | None, wanted: _Wanted) -> PatchSemanticGradient:
+    def _proposed(
+        self, after: MemoryFile, before: MemoryFile | None, wanted: _Wanted
+    ) -> PatchSemanticGradient:
         learned = wanted.learned
         return PatchSemanticGradient(
             before_file=before,

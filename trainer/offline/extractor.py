@@ -49,7 +49,7 @@ def _parts(calls: Sequence[Call]) -> list[tuple[Call, ...]]:
     return [part for part in parts if part]
 
 
-def _note(  # noqa: PLR0913  # what a note is made of
+def _note(  # noqa: PLR0913, PLR0917  # what a note is made of
     facts: Facts,
     rollout: Rollout,
     evaluation: RubricEvaluation | None,
@@ -59,25 +59,25 @@ def _note(  # noqa: PLR0913  # what a note is made of
 ) -> Trajectory:
     tools = list(dict.fromkeys(_named(c.tool) for c in calls))
     changed = list(dict.fromkeys(_named(c.tool) for c in calls if changes_something(c.tool)))
-    intent = page_name(next((c.tool for c in reversed(calls) if changes_something(c.tool)), "")) if changed else "talk"
+    intent = (
+        page_name(next((c.tool for c in reversed(calls) if changes_something(c.tool)), ""))
+        if changed
+        else "talk"
+    )
     asked = f"A task that used {_listed(changed)}" if changed else "A task in which nothing was changed"
     read = [t for t in tools if t not in changed]
     after = f", after {_listed(read)}" if read else ""
     part = f" Part {number} of {parts}." if parts > 1 else ""
+    steps = ["## Steps", "", *_steps(calls), ""]
+    end = ["## End", "", f"- {_ending(facts, calls)}", *_said(evaluation), ""]
     return Trajectory(
         name=f"{intent}-{facts.id[:8]}-{number}",
-        content="\n".join(
-            [
-                "## Asked", "", f"{asked}{after}.{part}",
-                "", "## Steps", "", *_steps(calls),
-                "", "## End", "", f"- {_ending(facts, calls)}", *_said(evaluation), "",
-            ]
-        ),  # fmt: skip
+        content="\n".join(["## Asked", "", f"{asked}{after}.{part}", "", *steps, *end]),
         outcome=_outcome(evaluation, facts),
         retrieval_anchor=f"{asked}{after}",
         rollout=facts.id,
         metadata={"case": rollout.case.name, "tools": list(tools)},
-    )  # fmt: skip
+    )
 
 
 def _steps(calls: Sequence[Call]) -> list[str]:
@@ -104,7 +104,7 @@ def _ending(facts: Facts, calls: Sequence[Call]) -> str:
 
 
 def _said(evaluation: RubricEvaluation | None) -> list[str]:
-    """What the evaluation said: criteria by name, feedback with its literals masked."""
+    """Return what the evaluation said: criteria by name, feedback with its literals masked."""
     if evaluation is None:
         return ["- Nobody scored it."]
     lines = [f"- It {'passed' if evaluation.passed else 'failed'}."]

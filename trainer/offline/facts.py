@@ -15,8 +15,8 @@ from trainer.offline.objects import Features, ObjectIndex, call_features, is_id,
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from trainer.offline.condition import Atom, Condition
     from trainer.domain import Message, Rollout, RubricEvaluation, ToolPart
+    from trainer.offline.condition import Atom, Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Facts:
 
     @cached_property
     def unseen(self) -> Mapping[int, frozenset[str]]:
-        """`Call.at` → paths of identifiers in the arguments that nobody had said and no tool had answered before."""
+        """`Call.at` → paths of identifiers in the arguments that no message and no answer had before."""
         told = self.system
         result: dict[int, frozenset[str]] = {}
         for event in self.events:
@@ -104,13 +104,27 @@ class Facts:
         return result
 
     def holds(self, condition: Condition, at: int) -> bool | None:
-        """Say whether a condition held for the call at this position; None where what was read leaves it open."""
+        """Say whether a condition held for the call at this position; None where that is open."""
         return all_of(self._atom(atom, at) for atom in condition)
 
     def met(self, condition: Condition, key: str) -> bool:
         """Say whether an object was read that `key` names and for which a condition on objects holds."""
-        known = self._named(key)
-        return any(all_of(atom.holds(features) for atom in condition) is True for features in known)
+        known = [self._object_atom(key, atom) for atom in condition]
+        if not known:
+            return bool(self._named(key))
+        return any(all(one) for one in zip(*known, strict=True))
+
+    def _object_atom(self, key: str, atom: Atom) -> tuple[bool | None, ...]:
+        """Return whether an atom holds for each object that `key` names."""
+        known = self._object_atoms.get((key, atom))
+        if known is None:
+            known = tuple(atom.holds(features) for features in self._named(key))
+            self._object_atoms[key, atom] = known
+        return known
+
+    @cached_property
+    def _object_atoms(self) -> dict[tuple[str, Atom], tuple[bool | None, ...]]:
+        return {}
 
     def _atom(self, atom: Atom, at: int) -> bool | None:
         known = self._atoms.get((atom, at), ...)

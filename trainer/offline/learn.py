@@ -1,14 +1,15 @@
 """From facts to lessons: what is tried, what holds, and what is left out for which reason.
 
 A candidate becomes a lesson when all of this is so:
-1. It scores above the level that chance reaches `ALLOWED` times per run (see `stats.threshold`), over all candidates
-   of its group: the learner writes 0.13 lessons per run where nothing is true.
-2. It holds on left-out cases: mined on nine tenths of the cases, judged on the rest, pooled over the folds. The pooled
-   score is one-sidedly significant at five percent, with at least three cases that broke it.
-3. Those that broke it failed more often than those that kept it, also in plain failure: the 80 % interval of the
-   difference is above zero. (Where the outcome is a refusal the difference must not be below zero; a refusal must
-   then be what nine of ten calls of the kind earn.)
-4. Better lessons of the same tool do not explain it: it still scores without the rollouts that broke those.
+
+1. It scores above the level that chance reaches `ALLOWED` times per run over all candidates of its group (see
+   `stats.threshold`). In all groups together: 0.13 false lessons per run where nothing is true.
+2. Better lessons of its tool do not explain it: it still scores without the rollouts that broke those.
+3. It holds on left-out cases: mined on nine tenths of the cases, judged on the rest, pooled over the folds.
+   The pooled score is one-sidedly significant at five percent, and at least three cases broke it.
+4. Those that broke it failed more often than those that kept it, also in plain failure: the 80 % interval of
+   the difference is above zero. Where the outcome is a refusal the difference must not be below zero, and
+   nine of ten such calls must earn the refusal.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
     from trainer.offline.facts import Facts
     from trainer.offline.grammar import Lesson
 
-ALLOWED = {"reward": 0.03, "reward, decisions": 0.03, "labels": 0.02, "labels, decisions": 0.03, "refusals": 0.02}
+ALLOWED = {
+    "reward": 0.03,
+    "reward, decisions": 0.03,
+    "labels": 0.02,
+    "labels, decisions": 0.03,
+    "refusals": 0.02,
+}
 """False lessons per run that each group of candidates may write."""
 _SURE = 0.9  # share of the calls of a kind that a tool refuses, where it refuses that kind
 _GATE = 0.8
@@ -101,34 +108,49 @@ def _group(trial: Trial) -> str:
 
 def _examined(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> tuple[str, Learned | None]:
     """Return the lesson, or why it is none."""
-    sentence = trial.lesson.sentence()
-    if any(t.lesson.sentence() == sentence for t in explained):
-        return "kept already for another outcome", None
-    others = [t for t in explained if t.lesson.tool == trial.lesson.tool and t.lesson.family == trial.lesson.family]
-    rest = [not any(t.verdicts[i] == 1 for t in others) for i in range(len(trial.verdicts))]
-    if others and bench.score(trial.verdicts, trial, rest) < MINED_SCORE:
-        return "a better lesson explains it", None
+    if why := _redundant(bench, trial, explained):
+        return why, None
     only = bench.left_out(trial)
     table = bench.table(trial.verdicts, trial.outcome, only)
     failed = failed_table(bench, trial, only)
-    if not table.broke or not table.kept:
-        return "never both broken and kept on left-out cases", None
+    if why := _on_left_out(bench, trial, only) or _harmless(trial, table, failed):
+        return why, None
+    return "", _learned(bench, trial, table, failed)
+
+
+def _redundant(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> str:
+    if any(t.lesson == trial.lesson for t in explained):
+        return "kept already for another outcome"
+    kind = (trial.lesson.tool, trial.lesson.family)
+    others = [t for t in explained if (t.lesson.tool, t.lesson.family) == kind]
+    rest = [not any(t.verdicts[i] == 1 for t in others) for i in range(len(trial.verdicts))]
+    if others and bench.score(trial.verdicts, trial, rest) < MINED_SCORE:
+        return "a better lesson explains it"
+    return ""
+
+
+def _on_left_out(bench: Bench, trial: Trial, only: Sequence[bool]) -> str:
     broken_in = {c for c, v, o in zip(bench.cases, trial.verdicts, only, strict=True) if o and v == 1}
     if len(broken_in) < MIN_CASES or bench.score(trial.verdicts, trial, only) < MINED_SCORE:
-        return "does not hold on left-out cases", None
+        return "does not hold on left-out cases"
+    return ""
+
+
+def _harmless(trial: Trial, table: Table, failed: Table) -> str:
     if trial.lesson.family == "refused":
         if table.broke_bad < _SURE * table.broke:
-            return "the tool does not always refuse it", None
-        if failed.difference < 0:
-            return "breaking it does no harm", None
-    elif difference_interval(failed, _GATE)[0] <= 0:
-        return "breaking it does not lead to failure", None
-    return "", _learned(bench, trial, table, failed)
+            return "the tool does not always refuse it"
+        return "breaking it does no harm" if failed.difference < 0 else ""
+    return "breaking it does not lead to failure" if difference_interval(failed, _GATE)[0] <= 0 else ""
 
 
 def _learned(bench: Bench, trial: Trial, table: Table, failed: Table) -> Learned:
     rows = zip(
-        bench.corpus.rollouts, trial.verdicts, bench.columns[trial.outcome], bench.columns[FAILED], strict=True
+        bench.corpus.rollouts,
+        trial.verdicts,
+        bench.columns[trial.outcome],
+        bench.columns[FAILED],
+        strict=True,
     )
     support = [r for r, v, bad, lost in rows if (v == 1 and bad) or (v == 0 and not lost)]
     return Learned(

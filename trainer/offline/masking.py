@@ -35,8 +35,8 @@ def is_value(text: str) -> bool:
 def error_template(output: str) -> str:
     """Return a refusal's first line with literals masked; empty where nothing safe is left.
 
-    Quoted text, brackets, dates, amounts and every word with a digit become `<…>`; what could act as Markdown
-    is dropped; the result is one printable line of at most 120 characters.
+    Quoted text, brackets, dates, amounts and words with digits become `<…>`; what could act as Markdown is
+    dropped; the result is one printable line of at most 120 characters.
     """
     lines = unicodedata.normalize("NFC", output).strip().splitlines()
     text = _PREFIX.sub("", lines[0], count=1) if lines else ""
@@ -51,7 +51,7 @@ def error_template(output: str) -> str:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """Return the words of an identifier in lower case: `orderId`, `order_id`, `order-id` are `order`, `id`."""
+    """Return the words of an identifier in lower case: `orderId` and `order_id` are `order`, `id`."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     return tuple(w.lower() for w in re.split(r"[\s_.\-]+", spaced) if w)
 

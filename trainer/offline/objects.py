@@ -1,7 +1,7 @@
 """The objects that calls read, and what they say about a later call whose arguments point to them.
 
-An argument points to an object by id: the object has a field of the same name with the same value, or its `id`
-(or its key in a mapping) is the value, or it answered a call with the same argument. What was read last counts.
+An argument points to an object by id: the object answered a call with the same argument, or its `id` (or its
+key in a mapping) is the value, or its first identifier has the same name and value. The last answer counts.
 """
 
 from __future__ import annotations
@@ -72,25 +72,27 @@ class ObjectIndex:
     def _walk(self, value: JsonValue, depth: int) -> None:
         if depth == 0:
             return
-        if isinstance(value, dict):
+        if isinstance(value, list):
+            for item in value:
+                self._walk(item, depth - 1)
+        elif isinstance(value, dict):
             own = next((k for k, v in value.items() if isinstance(v, str) and is_id(k)), None)
             for key, item in value.items():
                 if isinstance(item, str):
-                    if key == "id":
-                        self._by_id[item] = value
-                    elif key == own:
-                        self._note(key, item, value)
-                elif isinstance(item, dict):
-                    self._by_id[key] = item
+                    self._named(key, item, value, own)
+                else:
+                    if isinstance(item, dict):
+                        self._by_id[key] = item
                     self._walk(item, depth - 1)
-                elif isinstance(item, list):
-                    self._walk(item, depth - 1)
-        elif isinstance(value, list):
-            for item in value:
-                self._walk(item, depth - 1)
+
+    def _named(self, key: str, value: str, owner: Mapping[str, JsonValue], own: str | None) -> None:
+        if key == "id":
+            self._by_id[value] = owner
+        elif key == own:
+            self._note(key, value, owner)
 
     def _note(self, key: str, value: str, owner: Mapping[str, JsonValue]) -> None:
-        """The first identifier of an object is its own; a shorter mention does not hide the object itself."""
+        """Keep an object by its first identifier; a shorter mention does not hide the object itself."""
         old = self._mentions.get((key, value))
         if old is None or len(owner) >= len(old):
             self._mentions[key, value] = owner
@@ -151,9 +153,12 @@ def _field(found: dict[Term, list[Scalar]], ref: Ref, value: JsonValue, index: O
 
 
 def _compare(
-    found: dict[Term, list[Scalar]], arguments: Mapping[str, JsonValue], path: str, target: Mapping[str, JsonValue]
+    found: dict[Term, list[Scalar]],
+    arguments: Mapping[str, JsonValue],
+    path: str,
+    target: Mapping[str, JsonValue],
 ) -> None:
-    """Arguments that restate a field of the object: does the call change it? Is an id among its parts?"""
+    """Note which fields of the object the call changes, and which identifiers are among its parts."""
     for key, value in arguments.items():
         if key in path.split("."):
             continue

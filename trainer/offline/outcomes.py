@@ -4,7 +4,7 @@
 `failed NAME`     the evaluation names a criterion that was not met.
 `left out`        it failed, and a call of the case's expected actions that changes something never came.
 `unwanted TOOL`   it failed, and TOOL was called on something for which the expected actions do not have it.
-`wrong TOOL KEY`  it failed, and TOOL was called on the right thing with another KEY than the expected actions have.
+`wrong TOOL KEY`  it failed, and TOOL was called on the right thing with an unexpected KEY.
 `refused TOOL ERROR`  TOOL answered with this error.
 
 Expected actions are training labels. They explain failures here and are never part of a lesson.
@@ -55,7 +55,12 @@ def outcomes_for(lesson: Lesson, names: Columns) -> list[str]:
     elif lesson.family == "decision":
         keys = {a.term.ref.name for a in condition_of(lesson) if not a.term.ref.of or a.kind == "change"}
         keys |= {a.term.kind.removeprefix("among:") for a in condition_of(lesson) if a.kind == "among"}
-        wanted = [FAILED, unwanted(lesson.tool), *(wrong(lesson.tool, k) for k in sorted(keys)), *(n for n in names if n.startswith(f"{FAILED} "))]
+        wanted = [
+            FAILED,
+            unwanted(lesson.tool),
+            *(wrong(lesson.tool, k) for k in sorted(keys)),
+            *(n for n in names if n.startswith(f"{FAILED} ")),
+        ]
     else:
         wanted = [FAILED, LEFT_OUT, *(n for n in names if n.startswith(f"{FAILED} "))]
     return [name for name in wanted if name in names]

@@ -1,4 +1,4 @@
-"""An experience file with the learner's statements among people's: only the learner's are added, changed, removed."""
+"""An experience file with the learner's statements among people's. Only the learner's are ever changed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def new_page(tool: str, entries: Iterable[Entry]) -> str:
     return Document.build(
         {
             "name": page_name(tool),
-            "description": f"When to call `{tool}`, when not to, and what to do first. Read it before you decide.",
+            "description": f"When to call `{tool}`, when not to, and what to do first. Read it before.",
             "status": "production",
         },
         [(name, [e.text for e in chosen if e.section == name]) for name in SECTIONS if _has(chosen, name)],
@@ -71,7 +71,11 @@ def with_entry(text: str, entry: Entry) -> str:
     for number, section in enumerate(document.sections):
         for at, old in enumerate(section.statements):
             if old.key == entry.key and section.name == entry.section:
-                changed = (*section.statements[:at], Statement(entry.text, section.name), *section.statements[at + 1 :])
+                changed = (
+                    *section.statements[:at],
+                    Statement(entry.text, section.name),
+                    *section.statements[at + 1 :],
+                )
                 return _rebuilt(document, number, replace(section, statements=changed))
     for number, section in enumerate(document.sections):
         if section.name == entry.section:
@@ -108,8 +112,8 @@ def _inserted(section: Section, entry: Entry) -> Section:
     statements = (*section.statements[:at], new, *section.statements[at:])
     first = section.gaps[0] if section.gaps else "\n"
     gaps = [first if n == 0 else "" for n in range(len(statements))]
-    for n, old in enumerate(section.statements):
-        gaps[n if n < at else n + 1] = section.gaps[n]
+    for n, gap in enumerate(section.gaps):
+        gaps[n if n < at else n + 1] = gap
     gaps[at] = first if at == 0 else usual_gap(statements[at - 1].text, new.text)
     if at + 1 < len(statements) and at == 0:
         gaps[1] = usual_gap(new.text, statements[1].text)
@@ -122,7 +126,9 @@ def _with_section(document: Document, entry: Entry) -> str:
     sections = list(document.sections)
     at = next((n for n, s in enumerate(sections) if s.name in later), len(sections))
     lead = "\n" if sections or document.front else ""
-    new = Section(entry.section, f"## {entry.section}", lead, (Statement(entry.text, entry.section),), ("\n",))
+    new = Section(
+        entry.section, f"## {entry.section}", lead, (Statement(entry.text, entry.section),), ("\n",)
+    )
     if at < len(sections) and not sections[at].lead:
         sections[at] = replace(sections[at], lead="\n")
     return _text(document, [*sections[:at], new, *sections[at:]])

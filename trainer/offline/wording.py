@@ -26,7 +26,7 @@ def evidence(learned: Learned, *, instructed: bool) -> str:
         f"Left out: {_plain(learned.left_out_failed)}.",
     ]
     if learned.outcome != FAILED:
-        parts.append(f"{_saying(learned.outcome)} in {_shares(learned.left_out)}; {interval(learned.left_out)}.")
+        parts.append(_sharper(learned))
     if instructed:
         parts.append("The instructions say it; it was broken all the same.")
     return f"*{' '.join(parts)}*"
@@ -40,11 +40,11 @@ def statement(learned: Learned, *, instructed: bool) -> str:
 def rationale(learned: Learned) -> str:
     """Return why the lesson is proposed, in a sentence or two with the figures."""
     count = len(learned.support)
-    text = f"{count} rollouts in {learned.cases} cases support it. On left-out cases {_plain(learned.left_out_failed)}."
+    plain = _plain(learned.left_out_failed)
+    text = f"{count} rollouts in {learned.cases} cases support it. On left-out cases {plain}."
     if learned.outcome == FAILED:
         return text
-    said = _saying(learned.outcome)
-    return f"{text} {said} in {_shares(learned.left_out)} of them; {interval(learned.left_out)}."
+    return f"{text} {_sharper(learned)}"
 
 
 def interval(table: Table) -> str:
@@ -59,7 +59,7 @@ def confidence(table: Table) -> float:
 
 
 def is_instructed(sentence: str, instructions: str) -> bool:
-    """Say whether one sentence of the instructions has most of the words that the lesson's names are made of."""
+    """Say whether one sentence of the instructions has most words that the lesson's names are made of."""
     wanted = {w[:_STEM] for name in _NAMES.findall(sentence) for w in words(name) if w not in _GENERIC}
     if len(wanted) < 3:
         return False
@@ -77,8 +77,13 @@ def _plain(table: Table) -> str:
     )
 
 
-def _shares(table: Table) -> str:
-    return f"{table.broke_bad} of {table.broke} against {table.kept_bad} of {table.kept}"
+def _sharper(learned: Learned) -> str:
+    """Return the figures of the outcome that the lesson is about: why it failed, where that is known."""
+    table = learned.left_out
+    return (
+        f"{_saying(learned.outcome)}: {table.broke_bad} of {table.broke} that broke it, {table.kept_bad} of "
+        f"{table.kept} that followed it; {interval(table)}."
+    )
 
 
 def _points(share: float) -> str:
@@ -88,11 +93,11 @@ def _points(share: float) -> str:
 def _saying(outcome: str) -> str:
     kind, _, rest = outcome.partition(" ")
     if outcome == "left out":
-        return "A call that was needed never came"
+        return "Failed for want of a needed call"
     if kind == "unwanted":
-        return "The call was not wanted"
+        return "Failed with the call unwanted"
     if kind == "wrong":
-        return f"`{rest.rsplit(' ', 1)[-1]}` was wrong"
+        return f"Failed with a wrong `{rest.rsplit(' ', 1)[-1]}`"
     if kind == FAILED:
-        return f"`{rest}` was not met"
-    return "The call was refused so"
+        return f"Failed `{rest}`"
+    return "Refused so"

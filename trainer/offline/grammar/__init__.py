@@ -6,7 +6,7 @@
     not-after    Do not call `T` after `U`.
     once         Do not call `T` twice for the same `k`.
     do-call      Do not end without having called `T`.
-    read-all     Before you call `T`, call `R` for every entry of the `f` that `S` answered.
+    read-all     Before you call `T`, call `R` for every entry of the `f` of `S`.
     recover      When `T` answers “ERROR”,[ call `R` and] call it again[ with another `k`].
     no-repeat    Do not repeat a call of `T` unchanged after it was refused.
     take-from    When you call `T`, take `k` from what you have read; do not make one up.
@@ -26,14 +26,14 @@ from trainer.offline.grammar.lesson import Lesson
 from trainer.offline.grammar.talk import Confirm, LookUp
 
 __all__ = [
-    "FAMILIES", "ORDER", "Avoid", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp", "NoRepeat", "NotAfter", "Once",
-    "ReadAll", "Recover", "Refused", "TakeFrom", "parse_lesson",
+    "FAMILIES", "ORDER", "Avoid", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp", "NoRepeat",
+    "NotAfter", "Once", "ReadAll", "Recover", "Refused", "TakeFrom", "parse_lesson",
 ]  # fmt: skip
 
 FAMILIES: tuple[type[Lesson], ...] = (
     LookUp, CallBefore, ReadAll, TakeFrom, Confirm, Recover, DoCall, Refused, Avoid, NoRepeat, NotAfter, Once,
 )  # fmt: skip
-"""The order in which lessons stand in a section; `Refused` is tried before `Avoid`, which would swallow it."""
+"""The order in which lessons stand in a section, and in which sentences are tried."""
 ORDER = {family.family: position for position, family in enumerate(FAMILIES)}
 
 

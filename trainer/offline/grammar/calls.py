@@ -39,7 +39,7 @@ class NotAfter(Lesson):
     forms: ClassVar[tuple[str, ...]] = ("Do not call `{tool}` after `{earlier}`.",)
 
     def judge(self, facts: Facts) -> Verdict:
-        """Broken by an accepted call of `tool` after one of `earlier`; silent without an accepted call of `tool`."""
+        """Broken by an accepted call of `tool` after one of `earlier`; silent without an accepted one."""
         calls = [c for c in facts.of(self.tool) if not c.refused]
         earlier = facts.of(self.earlier)
         return verdict(broken=bool(earlier) and earlier[0].at < calls[-1].at if calls else None)
@@ -83,7 +83,7 @@ class ReadAll(Lesson):
     family: ClassVar[str] = "read-all"
     section: ClassVar[Section] = "Approach"
     forms: ClassVar[tuple[str, ...]] = (
-        "Before you call `{tool}`, call `{reader}` for every entry of the `{listing}` that `{source}` answered.",
+        "Before you call `{tool}`, call `{reader}` for every entry of the `{listing}` of `{source}`.",
     )
 
     def judge(self, facts: Facts) -> Verdict:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from trainer.offline.condition import Condition
+from trainer.offline.condition import Condition  # noqa: TC001  # the fields of a lesson are read at run time
 from trainer.offline.grammar.lesson import Lesson, Section, Verdict, verdict
 
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ class Avoid(Lesson):
         return "follows" if self._refrained(facts) else "silent"
 
     def _refrained(self, facts: Facts) -> bool:
+        key, said = self._on_objects
+        return key != "" and not facts.of(self.tool) and facts.met(said, key)
+
+    @cached_property
+    def _on_objects(self) -> tuple[str, Condition]:
+        """The argument that names the object of the condition, and what can be said without a call."""
         keys = {a.term.ref.of[0] for a in self.condition if a.term.ref.of}
-        if len(keys) != 1 or facts.of(self.tool):
-            return False
         said = tuple(a for a in self.condition if a.term.ref.of and a.kind in {"is", "more"})
-        return facts.met(said, keys.pop())
+        return (keys.pop(), said) if len(keys) == 1 else ("", ())
 
 
 @dataclass(frozen=True)

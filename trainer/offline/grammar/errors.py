@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recover(Lesson):
-    """After this refusal call `tool` again with another `key`, after a call of `between`; either may be empty."""
+    """After this refusal call `between`, then `tool` again with another `key`; either may be empty."""
 
     error: str
     key: str = ""
