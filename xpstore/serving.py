@@ -55,8 +55,14 @@ def tokens(text: str) -> int:
 
 
 def rendered(experience: Experience) -> str:
-    """Return an experience as an agent reads it: name, description, body. Raises DocumentError."""
-    parts = (f"# {experience.name}", experience.description.strip(), experience.content.strip())
+    """Return an experience as an agent reads it: name, description, body. Raises DocumentError.
+
+    The figures below a statement are for reviewers and left out.
+    """
+    figures = {line for statement in experience.document.statements() for line in statement.evidence}
+    lines = experience.content.replace("\r\n", "\n").split("\n")
+    body = "\n".join(line for line in lines if line not in figures)
+    parts = (f"# {experience.name}", experience.description.strip(), body.strip())
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -22,6 +22,12 @@ def test_rendered_drops_front_matter_and_keeps_the_description():
     assert rendered(Experience(name="b", text="Do c.")) == "# b\n\nDo c.\n"
 
 
+def test_rendered_leaves_out_the_figures():
+    text = "## Reflect\n\n- Ask first.\n  Twice.\n  *Support: 5 rollouts.*\n- Then act.\n"
+    page = rendered(Experience(name="a", text=text))
+    assert page == "# a\n\n## Reflect\n\n- Ask first.\n  Twice.\n- Then act.\n"
+
+
 def test_only_served_pages_are_read():
     pages = experiences(
         a="---\nstatus: draft\n---\nrefund",

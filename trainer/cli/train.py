@@ -13,6 +13,8 @@ Exit code 1 when every new rollout failed.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -23,8 +25,11 @@ from xpstore.cli.output import counted, emit, grouped, paint, progress, shortene
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic import JsonValue
+
     from trainer.train import TrainReport
 
+_COUNT = re.compile(r" \(\d+\)$")  # of candidates, behind a reason
 PROBLEMS_SHOWN = 5
 REASONS_SHOWN = 10
 
@@ -83,7 +88,8 @@ def describe(report: TrainReport, main: str) -> Iterator[str]:
     counts += [f"{failed} failed to be read by the learner"] if failed else []
     yield ", ".join(counts)
     yield from _commits(report)
-    yield from _reasons("Taught nothing:", list(report.nothing.values()))
+    parts = [_COUNT.sub("", part) for why in report.nothing.values() for part in why.split("; ")]
+    yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing:", parts)
     yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
     yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in report.failures])
     yield from _left_out(report)
@@ -121,12 +127,22 @@ def _reasons(title: str, reasons: list[str]) -> Iterator[str]:
 
 
 def _left_out(report: TrainReport) -> Iterator[str]:
-    dropped = report.report.get("dropped")
-    if isinstance(dropped, dict) and dropped:
-        counts = [(str(why), how) for why, how in dropped.items() if isinstance(how, int)]
-        yield "Left out, by reason:"
-        for why, number in sorted(counts, key=lambda pair: (-pair[1], pair[0])):
+    """Yield what the learner tried and dropped, in the form that learners report: counts by reason."""
+    counts: Counter[str] = Counter()
+    _count(report.report.get("dropped"), "", counts)
+    if counts:
+        tried = report.report.get("candidates")
+        yield f"Left out of {tried} candidates:" if tried else "Left out:"
+        for why, number in grouped(counts, REASONS_SHOWN):
             yield f"  {number:4}  {paint(why)}"
+
+
+def _count(dropped: JsonValue, why: str, counts: Counter[str]) -> None:
+    if isinstance(dropped, dict):
+        for key, inner in dropped.items():
+            _count(inner, key, counts)
+    elif isinstance(dropped, int):
+        counts[why] += dropped
 
 
 def _problems(report: TrainReport) -> Iterator[str]:

@@ -75,8 +75,8 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
-def grouped(items: Iterable[str], limit: int) -> list[tuple[str, int]]:
-    """Return the distinct items with their counts, commonest first; the rest as one row."""
+def grouped(items: Iterable[str] | Mapping[str, int], limit: int) -> list[tuple[str, int]]:
+    """Return the distinct items (or counted ones) with their counts, commonest first; the rest as one row."""
     ordered = sorted(Counter(items).items(), key=lambda row: (-row[1], row[0]))
     rest = sum(count for _, count in ordered[limit:])
     return [*ordered[:limit], ("for other reasons", rest)] if rest else ordered
