@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from xpstore import evidence, layout
 from xpstore.errors import FormatError, NotFoundError
 from xpstore.evidence import EvidenceFile
+from xpstore.hashing import content_id
 from xpstore.patchfile import read_patch, write_patch
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 from xpstore.trailers import format_message, parse_trailers
@@ -75,8 +76,8 @@ def trailers_of(record: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def record_of(plan: PolicyUpdatePlan) -> dict[str, object]:
-    """Return the record of a plan as JSON: all but the texts of items and gradients."""
-    return {
+    """Return the record of a plan as JSON: all but the texts of items and gradients, and a checksum of it."""
+    record: dict[str, object] = {
         "format": FORMAT,
         "plan_id": plan.plan_id,
         "digest": plan.digest,
@@ -91,6 +92,12 @@ def record_of(plan: PolicyUpdatePlan) -> dict[str, object]:
         ],
         **plan.model_dump(mode="json", include=PLAN_FIELDS),
     }
+    return {**record, "checksum": checksum_of(record)}
+
+
+def checksum_of(record: Mapping[str, object]) -> str:
+    """Return the hash of everything in a record but its checksum: the digest covers only what lands."""
+    return content_id({key: value for key, value in record.items() if key != "checksum"})
 
 
 def evidence_files(plan: PolicyUpdatePlan) -> list[EvidenceFile]:

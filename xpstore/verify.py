@@ -1,0 +1,151 @@
+"""Check that every plan in the history of a branch is what its record and its evidence say.
+
+intact   the commit is what the store wrote
+carried  rebased or squashed since; the notes say what differs
+altered  something is not what it was; the problems name it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from xpstore import carried, events, evidence, evidence_check, layout, recognise, verify_record
+from xpstore.evidence_check import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from xpstore.events import Entry, RawCommit, Stamp
+    from xpstore.location import Location
+    from xpstore.recognise import Effects
+    from xpstore.verify_record import Found
+
+State = Literal["intact", "carried", "altered"]
+FILE_MODES = frozenset({"100644", "100755", "000000"})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found about one plan in one commit, or (without a plan id) about the evidence branch."""
+
+    plan_id: str
+    commit: str
+    state: State
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What differs without being wrong: a rebase, a squash, evidence that was forgotten."""
+
+
+def verify(loc: Location, ref: str) -> list[Finding]:
+    """Check every plan in the history of a ref, oldest first, then the evidence branch.
+
+    People's commits, plain reverts included, are no plans and are not judged. Raises NotFoundError.
+    """
+    tip = events.commit_of(loc, ref)
+    check = _Check(loc, Evidence.open(loc))
+    commits = list(reversed(list(events.plan_commits(loc, tip))))
+    check.bases = {c.entry.commit: c.entry for c in commits}
+    findings = [finding for commit in commits for finding in check.commit(commit)]
+    named = {f.plan_id for f in findings}
+    findings += check.nameless(tip, named)
+    problems = evidence_check.branch_problems(loc, check.shelf)
+    if problems:
+        findings.append(Finding("", evidence.tip(loc) or "", "altered", tuple(problems)))
+    return findings
+
+
+@dataclass(slots=True)
+class _Check:
+    loc: Location
+    shelf: Evidence
+    texts: carried.Texts = field(init=False)
+    bases: dict[str, Entry] = field(default_factory=dict)
+    """The plan commits by their ids."""
+
+    def __post_init__(self) -> None:
+        self.texts = carried.Texts(self.shelf)
+
+    def commit(self, raw: RawCommit) -> Iterator[Finding]:
+        """Judge the plans that a commit names."""
+        inside, outside = self._split(raw)
+        found = [verify_record.find(self.shelf, stamp) for stamp in raw.entry.stamps]
+        for record in found:
+            self.texts.add_patches(record.patches)
+        if len(found) == 1 and len(raw.entry.parents) < 2:
+            yield self._single(raw.entry, found[0], inside, outside)
+        else:
+            yield from self._squash(raw.entry, found, inside, outside)
+
+    def nameless(self, tip: str, named: set[str]) -> Iterator[Finding]:
+        """Judge the commits that lost their trailers and are known by their results."""
+        entries = list(events.read(self.loc, tip, options=("--no-merges",)))
+        for before, entry in zip(entries, recognise.recognised(self.loc, entries), strict=True):
+            for stamp in entry.stamps if not before.stamps else ():
+                if stamp.plan_id not in named:
+                    found = verify_record.find(self.shelf, stamp)
+                    notes = ["the message lost its trailers; known by its results", *found.notes]
+                    yield _finding(stamp, entry, found.problems, notes, is_carried=True)
+
+    def _split(self, raw: RawCommit) -> tuple[Effects, list[str]]:
+        """Return what a commit did to experiences, and what else it did."""
+        folder = self.loc.at(raw.entry.commit).in_tree(layout.EXPERIENCES)
+        inside: Effects = {}
+        outside: list[str] = []
+        for file in raw.files:
+            name = events.experience_of(file.paths[0], [folder])
+            if name and {file.old_mode, file.new_mode} <= FILE_MODES:
+                inside[name] = (file.before, file.after)
+            elif file.paths[0].startswith(f"{folder}/"):
+                outside.append(f"the commit changes {file.paths[0]}, which is no experience file")
+            else:
+                outside.append(f"the commit changes {file.paths[0]}, outside {folder}/")
+        return inside, outside
+
+    def _single(self, entry: Entry, found: Found, inside: Effects, outside: Sequence[str]) -> Finding:
+        if not found.record:
+            return _finding(entry.stamps[0], entry, [*found.problems, *outside], found.notes)
+        compared = carried.compare(recognise.of_record(found.record).effects, inside, self.texts)
+        problems = [
+            *found.problems,
+            *verify_record.message_problems(self.shelf, entry, found),
+            *outside,
+            *verify_record.limit_problems(self.loc, entry, found, self.texts),
+            *compared.problems,
+        ]
+        notes = [*self._rebased(entry), *verify_record.message_notes(entry, found), *compared.notes]
+        is_carried = bool(notes)
+        return _finding(entry.stamps[0], entry, problems, [*notes, *found.notes], is_carried=is_carried)
+
+    def _rebased(self, entry: Entry) -> list[str]:
+        """Say where a plan sits on another commit than it was made on; plans of one group are stacked."""
+        base = entry.stamps[0].get("Base-Commit")
+        under = next(iter(entry.parents), "")
+        while (
+            under != base and under in self.bases and self.bases[under].stamps[0].get("Base-Commit") == base
+        ):
+            under = next(iter(self.bases[under].parents), "")
+        if not base or under == base:
+            return []
+        return [f"rebased: it was made on {base[:12]} and is on {under[:12] or 'nothing'}"]
+
+    def _squash(
+        self, entry: Entry, found: Sequence[Found], inside: Effects, outside: Sequence[str]
+    ) -> Iterator[Finding]:
+        effects = [recognise.of_record(record.record).effects for record in found]
+        compared = carried.compare_squash(effects, inside, self.texts)
+        # a merge that repeats the messages of its side: those plans are judged there
+        side = {s.plan_id for e in events.with_side(self.loc, entry).merged for s in e.stamps}
+        for stamp, record, own in zip(entry.stamps, found, effects, strict=True):
+            if stamp.plan_id in side:
+                continue
+            mine = [text for name, text in compared.problems if name in own]
+            notes = [f"squashed: the commit has {len(found)} plans", *compared.notes, *outside, *record.notes]
+            yield _finding(stamp, entry, [*record.problems, *mine], notes, is_carried=True)
+
+
+def _finding(
+    stamp: Stamp, entry: Entry, problems: Sequence[str], notes: Sequence[str], *, is_carried: bool = False
+) -> Finding:
+    state: State = "altered" if problems else "carried" if is_carried else "intact"
+    return Finding(stamp.plan_id, entry.commit, state, tuple(problems), tuple(notes))

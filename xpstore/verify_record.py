@@ -1,0 +1,257 @@
+"""One plan against its record: ids, trailers, prose, limits, and the evidence that it cites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xpstore import guards, layout
+from xpstore.config import parse_config
+from xpstore.errors import FormatError, NotFoundError, XpError
+from xpstore.hashing import content_id
+from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, digest_of, plan_id_of
+from xpstore.record import checksum_of, trailers_of
+from xpstore.trailers import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from xpstore.carried import Texts
+    from xpstore.config import StoreConfig
+    from xpstore.events import Entry, Stamp
+    from xpstore.evidence_check import Evidence
+    from xpstore.location import Location
+
+Record = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plan's record and what is wrong with it and its evidence."""
+
+    record: Record
+    """Empty where there is none."""
+    patches: tuple[str, ...]
+    """Paths in the evidence branch."""
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def find(shelf: Evidence, stamp: Stamp) -> Found:
+    """Find the record that a commit's trailers name and check it with all that it cites."""
+    plan_id, digest = stamp.plan_id, stamp.get("Plan-Digest")
+    path = layout.record_path(plan_id, digest)
+    problems: list[str] = []
+    if path not in shelf.files:
+        path, problem = _another(shelf, plan_id, digest)
+        problems.append(problem)
+        if not path:
+            return Found({}, (), tuple(problems))
+    try:
+        record = shelf.json(path)
+        problems += _ids(record, path)
+        patches = _patches(shelf, path, record, problems)
+        notes = _cited(shelf, record, patches, problems)
+    except (FormatError, KeyError, TypeError, AttributeError) as error:
+        reason = error.message if isinstance(error, FormatError) else f"no usable {error}"
+        return Found({}, (), (*problems, f"{path} was altered: {reason}"))
+    return Found(record, tuple(patches), tuple(problems), tuple(notes))
+
+
+def _another(shelf: Evidence, plan_id: str, digest: str) -> tuple[str, str]:
+    """Find the record of a plan one of whose two ids in the trailers is not the recorded one."""
+    wanted = layout.record_path(plan_id, digest or "(no digest)")
+    by_plan = [p for p in shelf.below(layout.plan_folder(plan_id)) if p.endswith(".json")]
+    if by_plan:
+        known = by_plan[0].rpartition("/")[2].removesuffix(".json")
+        if not digest:
+            return by_plan[0], f"the trailer Plan-Digest is missing; the record has {known}"
+        return by_plan[0], (
+            f"the trailer Plan-Digest is {digest}, the record has {known} (or {wanted} is missing)"
+        )
+    by_digest = [p for p in shelf.below("gradients") if digest and p.endswith(f"/{digest}.json")]
+    if by_digest:
+        known = by_digest[0].split("/")[-2]
+        return by_digest[0], f"the trailer Plan-Id is {plan_id}, the record has {known}"
+    return "", f"{wanted} is missing in the evidence branch"
+
+
+def _ids(record: Record, path: str) -> Iterator[str]:
+    landed = [
+        [item["kind"], item["target_experience_name"], item["base_blob"], item["result_blob"]]
+        for item in _objects(record["items"])
+    ]
+    gradients = [str(g) for g in _list(record["gradients"])]
+    rows = [[str(value) for value in row] for row in landed]
+    digest = digest_of(rows, str(record["rationale"]), str(record["plan_id"]))
+    folder, name = path.split("/")[-2:]
+    if checksum_of(record) != record["checksum"]:
+        yield f"{path} was altered: its content has the checksum {checksum_of(record)}"
+    if folder != record["plan_id"]:
+        yield f"{path} was altered: it is the record of plan {record['plan_id']}"
+    # without gradients the id is made from the items, which a merged landing changes
+    if gradients and plan_id_of(record, gradients, rows) != record["plan_id"]:
+        yield f"{path} was altered: its content has the plan id {plan_id_of(record, gradients, rows)}"
+    if f"{digest}.json" != name or digest != record["digest"]:
+        yield f"{path} was altered: its content has the digest {digest}"
+
+
+def _patches(shelf: Evidence, path: str, record: Record, problems: list[str]) -> list[str]:
+    """Return the plan's patches; every one must be sound, and every gradient must have one."""
+    folder = path.rpartition("/")[0]
+    found: list[str] = []
+    ids = set()
+    for patch in shelf.below(folder):
+        if not patch.endswith(".patch"):
+            continue
+        problem = shelf.problem(patch)
+        if problem:
+            problems.append(problem)
+        else:
+            found.append(patch)
+            ids.add(shelf.gradient(patch).id)
+    missing = [str(g) for g in _list(record["gradients"]) if g not in ids]
+    problems += [f"the patch of gradient {g} is missing in {folder}, or was altered" for g in missing]
+    return found
+
+
+def _cited(shelf: Evidence, record: Record, patches: Sequence[str], problems: list[str]) -> list[str]:
+    """Check rollouts, cases, notes and ledger events; return what was forgotten."""
+    notes: list[str] = []
+    own = {str(g) for g in _list(record["gradients"])}
+    gradients = [g for g in map(shelf.gradient, patches) if g.id in own]
+    rollouts = [str(r["id"]) for r in _objects(record["rollouts"])]
+    rollouts += [r for g in gradients for r in g.rollouts if r not in rollouts]
+    for rollout in dict.fromkeys(rollouts):
+        if shelf.is_forgotten(rollout):
+            notes.append(f"rollout {rollout} was forgotten")
+            continue
+        problems += _rollout(shelf, rollout, record)
+    uris = dict.fromkeys(uri for g in gradients for uri in g.evidence_trajectory_uris)
+    for uri in uris:
+        if shelf.is_forgotten(layout.subject_of(uri)):
+            notes.append(f"{uri} was forgotten")
+        elif problem := shelf.problem(uri):
+            problems.append(problem)
+    return notes
+
+
+def _rollout(shelf: Evidence, rollout: str, record: Record) -> Iterator[str]:
+    path = layout.rollout_path(rollout)
+    if problem := shelf.problem(path):
+        yield problem
+    else:
+        case = shelf.json(path).get("case")
+        if case is not None and (problem := shelf.problem(layout.case_path(content_id(case)))):
+            yield f"rollout {rollout}: {problem}"
+    if not any(e.get("plan") == record["plan_id"] for e in _planned(shelf, rollout)):
+        yield f"the ledger of rollout {rollout} has no event that plan {record['plan_id']} cites it"
+
+
+def _planned(shelf: Evidence, rollout: str) -> list[Record]:
+    """Return the `planned` events of a rollout; altered ones do not count."""
+    paths = [p for p in shelf.below(layout.ledger_folder(rollout)) if not shelf.problem(p)]
+    return [e for e in map(shelf.json, paths) if e.get("event") == "planned"]
+
+
+def message_problems(shelf: Evidence, entry: Entry, found: Found) -> list[str]:
+    """Compare a plan commit's trailers and rationale with the record."""
+    if not found.record:
+        return []
+    problems = []
+    expected: dict[str, tuple[str, ...]] = {}
+    for key, value in trailers_of(found.record):
+        expected[key] = (*expected.get(key, ()), " ".join(value.split()))
+    actual = entry.stamps[0].fields
+    for key in dict.fromkeys([*expected, *actual]):
+        if key in {"Plan-Id", "Plan-Digest"}:  # named where the record was looked for
+            continue
+        is_, was = ", ".join(actual.get(key, ())), ", ".join(expected.get(key, ()))
+        if is_ != was and not _is_another_try(shelf, entry, found.record, key, is_):
+            problems.append(f"the trailer {key} is {is_ or 'missing'}, the record has {was or 'none'}")
+    prose = " ".join(quote(str(found.record["rationale"])).split())
+    if prose not in " ".join(entry.message.split()):
+        problems.append("the rationale in the message is not the recorded one")
+    return problems
+
+
+def _is_another_try(shelf: Evidence, entry: Entry, record: Record, key: str, value: str) -> bool:
+    """Return whether a trailer may differ: a plan that was tried again keeps the record of its first try."""
+    if key == "Run-Id":
+        rollouts = [str(r["id"]) for r in _objects(record["rollouts"])]
+        return any(e.get("run") == value for r in rollouts for e in _planned(shelf, r))
+    if key != "Base-Commit":
+        return False
+    loc = shelf.loc
+    try:
+        loc.repo.resolve(value)
+    except NotFoundError:
+        return False
+    tree, here = loc.repo.commit(value).tree, loc.at(value)
+    for item in _objects(record["items"]):
+        found = loc.repo.entry(
+            tree, here.in_tree(f"{layout.EXPERIENCES}/{item['target_experience_name']}.md")
+        )
+        if (found.id if found else "0" * 40) != item["base_blob"]:
+            return False
+    return loc.repo.is_ancestor(value, entry.commit)
+
+
+def message_notes(entry: Entry, found: Found) -> list[str]:
+    """Say where the subject was edited, as hosting sites do."""
+    subject = str(found.record.get("subject", ""))
+    return [f"the subject was {subject!r}"] if subject and subject not in entry.subject else []
+
+
+def limit_problems(loc: Location, entry: Entry, found: Found, texts: Texts) -> list[str]:
+    """Check the recorded plan against the guards, with the limits of its own time."""
+    if not found.record:
+        return []
+    try:
+        plan = _plan(found.record, texts)
+    except (KeyError, TypeError, ValueError):
+        return []  # texts that git dropped, or a record that is reported as altered
+    try:
+        guards.check_plan(plan, _config(loc, entry))
+    except XpError as error:
+        return [f"the plan may not be written: {error.message}"]
+    return []
+
+
+def _plan(record: Mapping[str, object], texts: Texts) -> PolicyUpdatePlan:
+    items = [
+        PolicyPlanItem.model_validate(
+            {
+                "kind": item["kind"],
+                "target_experience_name": item["target_experience_name"],
+                "before_content": texts.get(_blob(item["base_blob"])),
+                "after_content": texts.get(_blob(item["result_blob"])),
+            }
+        )
+        for item in _objects(record["items"])
+    ]
+    return PolicyUpdatePlan(items=tuple(items), store_id=str(record["store_id"]))
+
+
+def _config(loc: Location, entry: Entry) -> StoreConfig:
+    here = loc.at(entry.commit)
+    path = here.in_tree(layout.CONFIG)
+    file = loc.repo.entry(loc.repo.commit(entry.commit).tree, path)
+    return parse_config(loc.repo.blob(file.id).decode("utf-8", "replace"), path) if file else loc.config
+
+
+def _blob(value: object) -> str:
+    return "" if value == "0" * 40 else str(value)
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError("list")
+    return value
+
+
+def _objects(value: object) -> list[Record]:
+    found = [item for item in _list(value) if isinstance(item, dict)]
+    if len(found) != len(_list(value)):
+        raise TypeError("object in a list")
+    return found
