@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import signal
+
 import pytest
 
 from trainer.cli.train import describe
 from trainer.domain import RolloutFailure
 from trainer.train import PlanSummary, TrainReport
+from xpstore.cli.main import run
+from xpstore.location import Location
 
 ID = "0123456789abcdef0123"
 
@@ -81,3 +88,67 @@ def test_long_lists_are_cut():
     lines = list(describe(report(failures=failures, problems=problems), "main"))
     assert "     2  for other reasons" in lines
     assert lines[-1] == "  and 2 more (--json lists all)"
+
+
+def rollout(score: float, order: str) -> str:
+    messages = [
+        {"role": "user", "content": f"Refund order {order}."},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {"id": "1", "function": {"name": "refund", "arguments": json.dumps({"order": order})}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "done"},
+    ]
+    return json.dumps({"messages": messages, "score": score})
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "s"]) == 0
+    lines = [rollout(i % 2, f"#W{i}") for i in range(4)]
+    (tmp_path / "rollouts.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
+    return tmp_path / "s"
+
+
+@pytest.mark.usefixtures("store")
+def test_train_reads_files_beside_the_caller_and_answers_in_json(capsys):
+    capsys.readouterr()
+    assert run(["-C", "s", "train", "rollouts.jsonl", "--json", "--branch", "train/mine"]) == 0
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out)
+    assert captured.err == ""
+    assert (answer["rollouts"], answer["passed"], answer["branch"]) == (4, 2, "train/mine")
+    assert [problem["line"] for problem in answer["problems"]] == [5]
+    assert answer["exit_code"] == 0
+    assert run(["-C", "s", "train", "rollouts.jsonl"]) == 0
+    assert "already learned" in capsys.readouterr().out
+
+
+def test_a_dry_run_writes_nothing(store, capsys):
+    before = Location.find(store).repo.refs()
+    assert run(["-C", "s", "train", "-n", "rollouts.jsonl"]) == 0
+    assert Location.find(store).repo.refs() == before
+    assert "4 rollouts, 2 passed" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    "args", [["-C", "s", "train", "gone.json"], ["train", "rollouts.jsonl"], ["-C", "s", "train"]]
+)
+def test_wrong_use_is_exit_2(args):
+    assert run(args) == 2
+
+
+@pytest.mark.usefixtures("store")
+def test_ctrl_c_is_130(monkeypatch, capsys):
+    async def interrupted(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("trainer.train.train_files", interrupted)
+    assert run(["-C", "s", "train", "rollouts.jsonl"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
