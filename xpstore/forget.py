@@ -1,0 +1,245 @@
+"""Forget a rollout: take what somebody said out of the repository, objects, reflogs and packs included.
+
+The evidence branch begins anew from one root commit without the rollout, its notes, its ledger and (if no
+other rollout has it) its case. A tombstone says that it was here, and a generation number that this rewrite
+was meant. Lessons stay where they are: they are listed, and undoing them is a decision of its own.
+
+What is left to purge is noted beside the refs, so that a run that was interrupted is finished by the next.
+Copies elsewhere (remotes, other clones, backups) are out of reach; the remotes that had one are named.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xpstore import evidence, gitcli, layout, lock, objects, publish, purge, review, trees, witness
+from xpstore.errors import NotFoundError, RefusedError, RepositoryError
+from xpstore.git import Move
+from xpstore.hashing import canonical_json, content_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from xpstore.location import Location
+    from xpstore.objects import GitObject
+
+
+REASON = "xp: forget"
+
+
+@dataclass(frozen=True, slots=True)
+class CitingLesson:
+    """A lesson that rests on a forgotten rollout, perhaps among others. It is still there."""
+
+    plan_id: str
+    experience: str
+    statement: str
+    """Markdown as it was added; "" where the plan added none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was, or in a dry run would be, forgotten."""
+
+    rollouts: tuple[str, ...]
+    lessons: tuple[CitingLesson, ...]
+    removed: tuple[str, ...]
+    """Paths that left the evidence branch, sorted."""
+    remotes: tuple[str, ...]
+    """Remote-tracking branches that had it: their remotes still do."""
+
+
+def forget(loc: Location, rollout: str, *, dry_run: bool = False) -> Forgotten:
+    """Forget a rollout by its id or the first digits of it.
+
+    Raises NotFoundError where there is none or more than one, RefusedError where another branch, tag or
+    working tree holds the evidence; then nothing has changed.
+    """
+    with lock.store_lock(loc.repo.common_dir):
+        if not dry_run:
+            _finish(loc)
+        rollout_id = _find(loc, rollout)
+        gone = _paths(loc, rollout_id)
+        remotes = _remotes(loc)
+        result = Forgotten(
+            (rollout_id,), tuple(_lessons(loc, rollout_id)), tuple(sorted(gone)), tuple(remotes)
+        )
+        if not dry_run:
+            _check_holders(loc, remotes)
+            _rewrite(loc, rollout_id, gone, remotes)
+            _finish(loc)
+    return result
+
+
+def _find(loc: Location, rollout: str) -> str:
+    found = sorted({*evidence.find_ids(loc, "rollouts", rollout), *evidence.find_ids(loc, "ledger", rollout)})
+    if len(found) == 1 and rollout:
+        return found[0]
+    if found:
+        raise NotFoundError(
+            f"'{rollout}' is short for {len(found)} rollouts: {', '.join(found[:4])}", hint="give more digits"
+        )
+    if rollout and evidence.find_ids(loc, "tombstones", rollout):
+        raise NotFoundError(f"rollout {rollout} was forgotten already")
+    raise NotFoundError(f"there is no rollout '{rollout}'", hint="xp show lists the rollouts of a plan")
+
+
+def _paths(loc: Location, rollout_id: str) -> set[str]:
+    """Return every evidence file that is of this rollout alone, and every note that names it."""
+    path = layout.rollout_path(rollout_id)
+    gone = {path, *evidence.listing(loc, layout.ledger_folder(rollout_id))}
+    gone |= {p for p, data in _files(loc, "trajectories") if rollout_id.encode() in data}
+    data = evidence.read(loc, path)
+    case = evidence.parse_json(data, path).get("case") if data else None
+    if case is not None:
+        shared = b'"case":' + canonical_json(case)
+        if not any(shared in other for p, other in _files(loc, "rollouts") if p != path):
+            gone.add(layout.case_path(content_id(case)))
+    return gone & set(evidence.listing(loc, ""))
+
+
+def _files(loc: Location, folder: str) -> Iterator[tuple[str, bytes]]:
+    tip = evidence.tip(loc)
+    for path, blob in loc.repo.files(loc.repo.commit(tip).tree, folder) if tip else ():
+        yield path, loc.repo.blob(blob)
+
+
+def _lessons(loc: Location, rollout_id: str) -> list[CitingLesson]:
+    events = evidence.ledger(loc, rollout_id)
+    plans = sorted({str(e["plan"]) for e in events if e.get("event") == "planned" and e.get("plan")})
+    found = []
+    for plan_id in plans:
+        citing = [g for g in review.lessons(loc, plan_id) if rollout_id in {r.id for r in g.rollouts}]
+        for lesson in citing:
+            found += [CitingLesson(plan_id, lesson.experience, text) for text in lesson.added or ("",)]
+        if not citing:
+            found.append(CitingLesson(plan_id, "", ""))
+    return found
+
+
+def _remotes(loc: Location) -> list[str]:
+    branch = loc.evidence_ref.removeprefix(layout.HEADS)
+    return [ref for ref in loc.repo.refs("refs/remotes/") if ref.split("/", 3)[-1] == branch]
+
+
+def _check_holders(loc: Location, remotes: Iterable[str]) -> None:
+    """Refuse where anything else than the evidence branch keeps its commits."""
+    tip = evidence.tip(loc)
+    roots = gitcli.run(loc.repo.place, ["rev-list", "--max-parents=0", tip or ""]).decode().split()
+    contains = [word for root in roots for word in ("--contains", root)]
+    out = gitcli.run(loc.repo.place, ["for-each-ref", "--format=%(refname)", *contains])
+    holders = [ref for ref in out.decode().splitlines() if ref not in {loc.evidence_ref, *remotes}]
+    trees_ = gitcli.run(loc.repo.place, ["worktree", "list", "--porcelain", "-z"])
+    for block in trees_.decode("utf-8", "surrogateescape").split("\0\0"):
+        lines = block.split("\0")
+        heads = [line.removeprefix("HEAD ") for line in lines if line.startswith("HEAD ")]
+        if "detached" in lines and any(loc.repo.is_ancestor(r, h) for r in roots for h in heads):
+            holders.append(lines[0].removeprefix("worktree "))
+    if holders:
+        raise RefusedError(
+            f"the evidence is also held by {', '.join(holders)}",
+            hint="delete or switch away from them, then run this again; nothing was changed",
+        )
+
+
+def _rewrite(loc: Location, rollout_id: str, gone: set[str], remotes: Sequence[str]) -> None:
+    """Put the evidence branch, and notes that name the rollout, on new roots."""
+    ids = {rollout_id, *(layout.subject_of(p) for p in gone if p.startswith("trajectories/"))}
+    tombstones = {layout.tombstone_path(i): canonical_json({"forgotten": True}) + b"\n" for i in ids}
+
+    def attempt() -> bool:
+        old = evidence.tip(loc)
+        if old is None:
+            raise RepositoryError(f"{loc.evidence_ref} is gone", hint="git fetch brings it back")
+        number = f"{witness.generation(loc, old) + 1}\n".encode()
+        roots = [
+            _root(loc, loc.evidence_ref, {**dict.fromkeys(gone), **tombstones, witness.GENERATION: number})
+        ]
+        notes = _purged_notes(loc, rollout_id)
+        if notes:
+            roots.append(_root(loc, loc.notes_ref, notes))
+        moves = [root.move for root in roots]
+        moves += [Move(ref, loc.repo.ref(ref), None, REASON) for ref in remotes]
+        _note(loc, [m.old for m in moves if m.old], {*gone, *notes}, roots)
+        if not publish.publish(loc.repo, [o for root in roots for o in root.objects], moves):
+            return False
+        witness.remember(loc, roots[0].objects[-1].id)
+        return True
+
+    publish.retried(loc.repo, attempt, loc.evidence_ref)
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """A branch without history, made from what the tip of one has."""
+
+    move: Move
+    objects: tuple[GitObject, ...]
+    """The commit comes last."""
+    staying: frozenset[str]
+    """The blobs that it keeps."""
+
+
+def _root(loc: Location, ref: str, changes: Mapping[str, bytes | None]) -> _Root:
+    old = loc.repo.ref(ref)
+    tree = loc.repo.commit(old).tree if old else None
+    spliced = trees.splice(loc.repo.read_tree, tree, changes)
+    who = loc.repo.person()
+    commit = objects.make_commit(spliced.tree, [], who, who, "Forget evidence\n")
+    staying = (
+        frozenset(oid for path, oid in loc.repo.files(tree) if path not in changes) if tree else frozenset()
+    )
+    return _Root(Move(ref, old, commit.id, REASON), (*spliced.objects, commit), staying)
+
+
+def _purged_notes(loc: Location, rollout_id: str) -> dict[str, bytes | None]:
+    """Return the evaluation notes that name the rollout, without the lines that do."""
+    tip = loc.repo.ref(loc.notes_ref)
+    found: dict[str, bytes | None] = {}
+    for path, blob in loc.repo.files(loc.repo.commit(tip).tree) if tip else ():
+        lines = loc.repo.blob(blob).splitlines(keepends=True)
+        kept = [line for line in lines if rollout_id.encode() not in line]
+        if len(kept) < len(lines):
+            found[path] = b"".join(kept) or None
+    return found
+
+
+def _note(loc: Location, tips: Sequence[str], gone: set[str], roots: Sequence[_Root]) -> None:
+    """Write down what has to go: the commits of the old histories, and the blobs that nothing keeps."""
+    tips = [*tips, *_logged(loc)]
+    commits = gitcli.run(loc.repo.place, ["rev-list", *tips]).decode().split()
+    out = gitcli.run(loc.repo.place, ["rev-list", "--objects", *tips]).decode("utf-8", "replace")
+    named = [line.split(" ", 1) for line in out.splitlines() if " " in line]
+    staying = frozenset[str]().union(*(root.staying for root in roots))
+    going = {oid: path for oid, path in named if path in gone and oid not in staying}
+    # another store of the repository may have the same case, and with it the same ledger events
+    shared = [oid for oid, path in going.items() if path.startswith(("cases/", "ledger/"))]
+    pending = {"commits": commits, "shared": shared, "blobs": sorted(going.keys() - set(shared))}
+    _pending(loc).write_text(json.dumps(pending), "utf-8")
+
+
+def _logged(loc: Location) -> list[str]:
+    """Return the commits in the reflog of the evidence branch, as far as they are here."""
+    log = loc.repo.common_dir / "logs" / loc.evidence_ref
+    lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
+    found = {line[start : start + 40] for line in lines for start in (0, 41)}
+    return sorted(oid for oid in found if oid.strip("0") and loc.repo.has(oid))
+
+
+def _finish(loc: Location) -> None:
+    """Purge what the branches no longer have, now or after a run that was interrupted."""
+    file = _pending(loc)
+    if not file.is_file():
+        return
+    pending = json.loads(file.read_text("utf-8"))
+    if evidence.tip(loc) not in pending["commits"]:  # else it was interrupted before the branch moved
+        purge.forget_reflogs(loc.repo, set(pending["commits"]))
+        purge.purge(loc.repo, set(pending["blobs"]), set(pending["shared"]))
+    file.unlink()
+
+
+def _pending(loc: Location) -> Path:
+    return loc.repo.common_dir / f"xpstore.forget-{loc.config.id}"
