@@ -1,4 +1,4 @@
-"""Show how the store stands: branch, experiences, candidates, rollouts.
+"""Show how the store stands: experiences, candidates, rollouts.
 
 JSON: {"store": {"id", "name", "prefix", "repository", "main"}, "branch", "commit", "statuses": {status:
 count}, "unreadable": {name: why}, "candidates": [{"branch", "plans"}], "rollouts", "open_rollouts",

@@ -38,7 +38,7 @@ def command(app: App, ctx: click.Context, ref: str, *, as_json: bool) -> None:
     from xpstore.verify import verify
 
     findings = verify(app.location(), ref)
-    counts = Counter(finding.state for finding in findings)
+    counts: Counter[str] = Counter(finding.state for finding in findings)
     if as_json:
         rows = [asdict(finding) for finding in findings]
         emit({"ref": ref, "counts": {state: counts[state] for state in _COLOURS}, "findings": rows})

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.builders import ROLLOUT, make_plan, upsert
+from xpstore import evidence
+from xpstore.cli import forget as verb
+from xpstore.commit import commit
+from xpstore.location import Location
+
+WORDS = b"my address is 12 Hidden Street"
+
+
+@pytest.fixture
+def plan_id(store) -> str:
+    """A plan that cites ROLLOUT, which is on record."""
+    loc = Location.find(store.path)
+    plan = make_plan(loc, upsert("new-page", "Do this.\n"), subject="Teach it")
+    data = {"case": {"name": "c"}, "messages": [WORDS.decode()]}
+    commit(loc, [plan], "main", extra_evidence=[evidence.rollout_file(ROLLOUT, data)])
+    return plan.plan_id
+
+
+def is_on_record(store) -> bool:
+    return bool(evidence.find_ids(Location.find(store.path), "rollouts", ROLLOUT))
+
+
+@pytest.mark.usefixtures("plan_id")
+def test_without_a_terminal_it_wants_to_be_told(store):
+    code, _, err = store.xp("forget", ROLLOUT)
+    assert code == 2
+    assert "--yes" in err
+    assert is_on_record(store)
+
+
+def test_dry_run_lists_what_goes_and_the_lessons_that_stay(store, plan_id):
+    code, out, err = store.xp("forget", ROLLOUT[:8], "--dry-run")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Rollout {ROLLOUT}: ")
+    assert f"  rollouts/{ROLLOUT[:2]}/{ROLLOUT}.json" in out
+    assert f"  {plan_id} " in out
+    assert out.endswith("Nothing was written.\n")
+    assert is_on_record(store)
+
+
+def test_yes_forgets_for_good(store, plan_id):
+    answer = store.json("forget", ROLLOUT, "--yes")
+    assert (answer["rollouts"], answer["dry_run"]) == ([ROLLOUT], False)
+    assert [lesson["plan_id"] for lesson in answer["lessons"]] == [plan_id]
+    assert not is_on_record(store)
+    command = ["git", "cat-file", "--batch", "--batch-all-objects", "--unordered"]
+    assert WORDS not in subprocess.check_output(command, cwd=store.path)
+    assert store.xp("forget", ROLLOUT, "--yes")[0] == 1
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0)])
+@pytest.mark.usefixtures("plan_id")
+def test_on_a_terminal_it_asks(store, monkeypatch, answer, code):
+    monkeypatch.setattr(verb.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: answer.strip())
+    assert store.xp("forget", ROLLOUT)[0] == code
+    assert is_on_record(store) == (code == 1)
+
+
+def test_an_unknown_rollout(store):
+    code, out, _ = store.xp("forget", "--json", "--yes", "ffff")
+    assert code == 1
+    assert json.loads(out)["error"] == "NotFoundError"
