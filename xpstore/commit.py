@@ -15,7 +15,7 @@ from xpstore import evidence, guards, layout, objects, publish, record, trees, w
 from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import blob_id
-from xpstore.objects import Entry, GitObject, Person
+from xpstore.objects import GitObject, Person, Tree
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 from xpstore.trailers import plan_ids
 
@@ -74,6 +74,7 @@ def commit(
             )
         if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
             return False
+        loc.repo.remember({**addition.trees, **group.trees})
         if addition.objects and addition.new:
             witness.remember(loc, addition.new)
         done[:] = group.landed
@@ -124,7 +125,8 @@ class _Group:
     landed: list[Landed] = field(default_factory=list)
     objects: list[GitObject] = field(default_factory=list)
     evidence: list[EvidenceFile] = field(default_factory=list)
-    _trees: dict[str, list[Entry]] = field(default_factory=dict)
+    trees: dict[str, Tree] = field(default_factory=dict)
+    """Those of the objects that are trees, by id."""
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -133,7 +135,7 @@ class _Group:
 
     def add(self, plan: PolicyUpdatePlan) -> None:
         """Stack the commit of one plan. Raises ConflictError, NotFoundError, RefusedError."""
-        entries = self._entries()
+        entries = self._experiences()
         items = [item for item in plan.items if not self._is_there(plan, item, entries)]
         conflicts = [
             Conflict(
@@ -156,7 +158,7 @@ class _Group:
             self.landed.append(Landed(plan.plan_id, self.tip, "already"))
             return
         created = [item.target_experience_name for item in items if item.before_content is None]
-        guards.check_twins(created, [n.removesuffix(".md") for n in entries if n.endswith(".md")])
+        guards.check_twins(created, [n[:-3] for n in entries.names() if n.endswith(".md")])
         self._stack(_only(plan, items))
 
     def _stack(self, plan: PolicyUpdatePlan) -> None:
@@ -175,25 +177,22 @@ class _Group:
             committer,
             record.to_commit_message(plan),
         )
-        for item in spliced.objects:
-            if item.kind == "tree":
-                self._trees[item.id] = objects.parse_tree(item.data)
-            else:
-                self._blobs[item.id] = item.data
+        self.trees.update(spliced.trees)
+        self._blobs.update((item.id, item.data) for item in spliced.objects if item.kind == "blob")
         self.objects += [*spliced.objects, made]
         self.evidence += record.evidence_files(plan)
         self.landed.append(Landed(plan.plan_id, made.id, "applied"))
         self.tip, self._root = made.id, spliced.tree
 
-    def _read_tree(self, tree_id: str) -> list[Entry]:
-        known = self._trees.get(tree_id)
+    def _read_tree(self, tree_id: str) -> Tree:
+        known = self.trees.get(tree_id)
         return self.loc.repo.read_tree(tree_id) if known is None else known
 
-    def _entries(self) -> dict[str, Entry]:
+    def _experiences(self) -> Tree:
         folder = trees.find(self._read_tree, self._root, self._folder)
-        return {e.name: e for e in self._read_tree(folder.id)} if folder and folder.is_tree else {}
+        return self._read_tree(folder.id) if folder and folder.is_tree else trees.EMPTY
 
-    def _text(self, entries: dict[str, Entry], item: PolicyPlanItem) -> str | None:
+    def _text(self, entries: Tree, item: PolicyPlanItem) -> str | None:
         entry = entries.get(f"{item.target_experience_name}.md")
         if entry is None:
             return None
@@ -209,7 +208,7 @@ class _Group:
                 f"{item.target_experience_uri} is not UTF-8", hint="convert it first"
             ) from error
 
-    def _is_there(self, plan: PolicyUpdatePlan, item: PolicyPlanItem, entries: dict[str, Entry]) -> bool:
+    def _is_there(self, plan: PolicyUpdatePlan, item: PolicyPlanItem, entries: Tree) -> bool:
         """Whether the tip has the item's result. Raises NotFoundError where its target never existed."""
         at_tip = _blob_at(entries, item)
         if at_tip == NOTHING and item.before_content is not None and not self._was_in_base(plan, item):
@@ -228,7 +227,7 @@ class _Group:
         return entry is not None and entry.id == item.base_blob
 
 
-def _blob_at(entries: dict[str, Entry], item: PolicyPlanItem) -> str:
+def _blob_at(entries: Tree, item: PolicyPlanItem) -> str:
     entry = entries.get(f"{item.target_experience_name}.md")
     return entry.id if entry else NOTHING
 

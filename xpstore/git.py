@@ -16,11 +16,11 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
-from xpstore.objects import Entry, Person, parse_tree
+from xpstore.objects import Entry, Person, Tree, parse_tree
 from xpstore.trees import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pygit2.transaction import ReferenceTransaction
 
@@ -28,8 +28,8 @@ FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises when git or the disk says no."""
 LOCK_HELD = ("failed to lock file", "File exists", "No such file or directory")
 """libgit2's words for a ref lock that somebody holds; the last one: git pack-refs just removed the folder."""
-TREES = 1024
-"""How many trees are remembered; a tree never changes, and walks of history read the same ones."""
+TREE_LINES = 200_000
+"""How many lines of trees are remembered, about 40 MB; walks of history read the same trees again."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
 """The committer where git has no identity: containers, CI."""
 
@@ -101,7 +101,8 @@ class Repo:
         )
         """The git directory that all working trees share."""
         self.workdir = Path(raw.workdir) if raw.workdir else None
-        self._trees: dict[str, list[Entry]] = {}
+        self._trees: dict[str, Tree] = {}
+        self._tree_lines = 0
 
     @classmethod
     def discover(cls, path: Path) -> Repo | None:
@@ -250,14 +251,24 @@ class Repo:
         with _failing("compare commits", self.place):
             return self._raw.descendant_of(new, old)
 
-    def read_tree(self, tree_id: str) -> list[Entry]:
-        """Return the entries of one tree; not to be changed by the caller."""
+    def read_tree(self, tree_id: str) -> Tree:
+        """Return one tree."""
         known = self._trees.get(tree_id)
         if known is None:
-            if len(self._trees) >= TREES:
-                self._trees.clear()
-            known = self._trees[tree_id] = parse_tree(self._read(tree_id, ObjectType.TREE))
+            data = self._read(tree_id, ObjectType.TREE)
+            with _failing(f"read tree {tree_id}", self.place):
+                known = parse_tree(data)
+            self.remember({tree_id: known})
         return known
+
+    def remember(self, trees: Mapping[str, Tree]) -> None:
+        """Spare `read_tree` the reading of trees that were just written."""
+        for tree_id, tree in trees.items():
+            if self._tree_lines > TREE_LINES:
+                self._trees.clear()
+                self._tree_lines = 0
+            self._trees[tree_id] = tree
+            self._tree_lines += len(tree)
 
     def entry(self, tree_id: str, path: str) -> Entry | None:
         """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""
@@ -266,7 +277,7 @@ class Repo:
     def children(self, tree_id: str, path: str) -> list[Entry]:
         """Return the entries of the folder `path` below a tree; none where it is no folder."""
         folder = self.entry(tree_id, path)
-        return self.read_tree(folder.id) if folder and folder.is_tree else []
+        return list(self.read_tree(folder.id)) if folder and folder.is_tree else []
 
     def files(self, tree_id: str, path: str = "") -> Iterator[tuple[str, str]]:
         """Yield path and blob id of every ordinary file below the folder `path`, in tree order."""

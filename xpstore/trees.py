@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore.errors import RefusedError
-from xpstore.objects import FILE_MODE, TREE_MODE, Entry, GitObject, make, make_tree
+from xpstore.objects import FILE_MODE, TREE_MODE, Entry, GitObject, Tree, make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+EMPTY = Tree({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,12 @@ class Spliced:
 
     tree: str
     objects: tuple[GitObject, ...]
+    trees: Mapping[str, Tree]
+    """Those of the objects that are trees, by id."""
 
 
 def splice(
-    read_tree: Callable[[str], list[Entry]], root: str | None, changes: Mapping[str, bytes | None]
+    read_tree: Callable[[str], Tree], root: str | None, changes: Mapping[str, bytes | None]
 ) -> Spliced:
     """Write (bytes) or delete (None) the files of `changes`; a directory that runs empty goes too.
 
@@ -30,51 +34,50 @@ def splice(
     """
     for path in changes:
         _check(path)
-    objects: list[GitObject] = []
-    tree = _splice(read_tree, root, changes, "", objects)
-    return Spliced(tree.id, (*objects, tree))
+    splicer = _Splicer(read_tree)
+    tree = splicer.folder(root, changes, "")
+    return Spliced(tree, tuple(splicer.objects), splicer.trees)
 
 
-def _splice(
-    read_tree: Callable[[str], list[Entry]],
-    root: str | None,
-    changes: Mapping[str, bytes | None],
-    where: str,
-    objects: list[GitObject],
-) -> GitObject:
-    entries = {e.name: e for e in read_tree(root)} if root else {}
-    below: dict[str, dict[str, bytes | None]] = {}
-    for path, data in changes.items():
-        name, _, rest = path.partition("/")
-        if rest:
-            below.setdefault(name, {})[rest] = data
-        else:
-            _replace(entries, name, data, where, objects)
-    for name, inner in below.items():
-        old = entries.get(name)
-        if old and not old.is_tree:
-            raise RefusedError(f"{where}{name} is a file, not a folder", hint="move it out of the way")
-        tree = _splice(read_tree, old.id if old else None, inner, f"{where}{name}/", objects)
-        if tree.data:
-            entries[name] = Entry(name, TREE_MODE, tree.id)
-            objects.append(tree)
-        else:
-            entries.pop(name, None)
-    return make_tree(entries.values())
+class _Splicer:
+    def __init__(self, read_tree: Callable[[str], Tree]) -> None:
+        self._read_tree = read_tree
+        self.objects: list[GitObject] = []
+        self.trees: dict[str, Tree] = {}
 
+    def folder(self, root: str | None, changes: Mapping[str, bytes | None], where: str) -> str:
+        """Return the id of a changed folder; "" where nothing is left in it and it is not the root."""
+        old = self._read_tree(root) if root else EMPTY
+        new: dict[str, Entry | None] = {}
+        below: dict[str, dict[str, bytes | None]] = {}
+        for path, data in changes.items():
+            name, _, rest = path.partition("/")
+            if rest:
+                below.setdefault(name, {})[rest] = data
+            else:
+                new[name] = self._file(old.get(name), name, data, where)
+        for name, inner in below.items():
+            there = new[name] if name in new else old.get(name)
+            if there and not there.is_tree:
+                raise RefusedError(f"{where}{name} is a file, not a folder", hint="move it out of the way")
+            tree = self.folder(there.id if there else None, inner, f"{where}{name}/")
+            new[name] = Entry(name, TREE_MODE, tree) if tree else None
+        changed = old.changed(new)
+        if where and not len(changed):
+            return ""
+        made = changed.to_object()
+        self.objects.append(made)
+        self.trees[made.id] = changed
+        return made.id
 
-def _replace(
-    entries: dict[str, Entry], name: str, data: bytes | None, where: str, objects: list[GitObject]
-) -> None:
-    old = entries.get(name)
-    if old and not old.is_file:
-        raise RefusedError(f"{where}{name} is no ordinary file", hint="move it out of the way")
-    if data is None:
-        entries.pop(name, None)
-        return
-    blob = make("blob", data)
-    objects.append(blob)
-    entries[name] = Entry(name, old.mode if old else FILE_MODE, blob.id)
+    def _file(self, old: Entry | None, name: str, data: bytes | None, where: str) -> Entry | None:
+        if old and not old.is_file:
+            raise RefusedError(f"{where}{name} is no ordinary file", hint="move it out of the way")
+        if data is None:
+            return None
+        blob = make("blob", data)
+        self.objects.append(blob)
+        return Entry(name, old.mode if old else FILE_MODE, blob.id)
 
 
 def _check(path: str) -> None:
@@ -83,11 +86,11 @@ def _check(path: str) -> None:
             raise RefusedError(f"{path!r} is not a path that git can check out")
 
 
-def find(read_tree: Callable[[str], list[Entry]], root: str | None, path: str) -> Entry | None:
+def find(read_tree: Callable[[str], Tree], root: str | None, path: str) -> Entry | None:
     """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""
     at = Entry("", TREE_MODE, root) if root else None
     for part in path.split("/") if path else ():
         if at is None or not at.is_tree:
             return None
-        at = next((e for e in read_tree(at.id) if e.name == part), None)
+        at = read_tree(at.id).get(part)
     return at
