@@ -1,1 +1,55 @@
-"""A store of agent experiences in git: Markdown that agents read, one commit per lesson."""
+"""A store of agent experiences in git: Markdown that agents read, one commit per lesson.
+
+Public names are imported when they are first used: `from xpstore import ExperienceStore`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+
+# Public name → the module that has it.
+_HOME = {
+    "Conflict": "xpstore.errors",
+    "ConflictError": "xpstore.errors",
+    "Document": "xpstore.document",
+    "Entry": "xpstore.events",
+    "EvidenceFile": "xpstore.evidence",
+    "Experience": "xpstore.experience",
+    "ExperienceSet": "xpstore.experience",
+    "ExperienceStore": "xpstore.store",
+    "Finding": "xpstore.verify",
+    "Forgotten": "xpstore.forget",
+    "Landed": "xpstore.commit",
+    "Location": "xpstore.location",
+    "MemoryFile": "xpstore.experience",
+    "NotFoundError": "xpstore.errors",
+    "PatchSemanticGradient": "xpstore.gradient",
+    "PolicyApplyResult": "xpstore.plan",
+    "PolicyPlanItem": "xpstore.plan",
+    "PolicyUpdatePlan": "xpstore.plan",
+    "RefusedError": "xpstore.errors",
+    "RevertResult": "xpstore.revert",
+    "Review": "xpstore.history",
+    "RolloutRef": "xpstore.plan",
+    "SemanticGradient": "xpstore.gradient",
+    "StatusResult": "xpstore.status",
+    "Trajectory": "xpstore.trajectory",
+    "UsageError": "xpstore.errors",
+    "XpError": "xpstore.errors",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  # one list of names, not two
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is asked for; `__version__` is the installed package's."""
+    if name == "__version__":
+        return metadata.version("xpstore")
+    if name not in _HOME:
+        raise AttributeError(f"module 'xpstore' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import delete, git, identify, make_plan, make_store, page, upsert
+from tests.lessons import teach as taught_with_evidence
 from xpstore import history
 from xpstore.commit import commit
 from xpstore.errors import NotFoundError
@@ -174,3 +175,14 @@ def test_deletions_by_plans_are_listed(loc: Location):
     commit(loc, [make_plan(loc, delete("a", page("a")))], "main")
     newest = next(history.log(loc, "main"))
     assert [(c.kind, c.name, c.after) for c in newest.changes] == [("D", "a", "")]
+
+
+def test_a_review_has_diff_lessons_and_evidence(loc: Location):
+    lesson = taught_with_evidence(loc, "a", None, ("One.",))
+    review = history.show(loc, lesson.plan.plan_id[:8])
+    assert review.entry.commit == lesson.commit
+    assert "+- One." in review.diff
+    (shown,) = review.lessons
+    assert (shown.experience, shown.confidence, shown.added) == ("a", 0.5, ("- One.",))
+    assert [(r.id, r.passed) for r in shown.rollouts] == [(lesson.rollout, False)]
+    assert [n.outcome for n in shown.notes] == ["failure"]

@@ -1,0 +1,157 @@
+"""ExperienceStore: the public face of a store. It delegates; each module has one matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from xpstore import commit, evidence, forget, history, init, layout, note, revert, snapshot, status, verify
+from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from xpstore.commit import Landed
+    from xpstore.events import Entry
+    from xpstore.evidence import EvidenceFile
+    from xpstore.experience import ExperienceSet, PolicyStatus
+    from xpstore.forget import Forgotten
+    from xpstore.history import Review
+    from xpstore.plan import PolicyUpdatePlan
+    from xpstore.revert import RevertResult
+    from xpstore.status import StatusResult
+    from xpstore.trajectory import Trajectory
+    from xpstore.verify import Finding
+
+
+class ExperienceStore:
+    r"""What an agent has learned, in a git repository. Belongs to the thread that opened it.
+
+    Branches default to the store's main branch. What git or a guard refuses is an XpError with a hint.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from xpstore import ExperienceStore, PolicyPlanItem, PolicyUpdatePlan
+    >>> store = ExperienceStore.init(Path(mkdtemp()) / "agent")
+    >>> page = "---\ndescription: A refund is asked for.\n---\n\n## Approach\n\n- Ask why.\n"
+    >>> item = PolicyPlanItem(
+    ...     kind="upsert_experience", target_experience_name="refund", before_content=None, after_content=page
+    ... )
+    >>> plan = PolicyUpdatePlan(
+    ...     items=(item,), store_id=store.id, base_commit=store.snapshot().snapshot_id, learner="me/1",
+    ...     subject="Ask before a refund",
+    ... )
+    >>> [landed] = store.commit([plan])
+    >>> [entry.subject for entry in store.log()]
+    ['Ask before a refund']
+    >>> store.snapshot().get("refund").description
+    'A refund is asked for.'
+    >>> [finding.state for finding in store.verify()]
+    ['intact']
+    >>> store.revert(plan.plan_id).plan.subject
+    'Revert "Ask before a refund"'
+    >>> store.snapshot().policies
+    ()
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        """Where the store is, for the functions of the other modules."""
+
+    @classmethod
+    def init(cls, path: Path | str, *, name: str = "", main: str | None = None) -> Self:
+        """Make a store: a new repository, or a folder in an existing one. Raises UsageError, RefusedError."""
+        return cls(init.init(Path(path), name=name, main=main))
+
+    @classmethod
+    def open(cls, path: Path | str = ".", *, store: str | None = None) -> Self:
+        """Open the store that a directory is in; `store` chooses among several. Raises NotAStoreError."""
+        return cls(Location.find(Path(path), store))
+
+    @property
+    def id(self) -> str:
+        """The store id; every plan names it."""
+        return self.location.config.id
+
+    @property
+    def main(self) -> str:
+        """The branch that agents read from."""
+        return self.location.config.main
+
+    def snapshot(self, ref: str = "", *, versions: bool = False) -> ExperienceSet:
+        """Return the experiences at a ref, with `versions` how often each was changed. Raises NotFoundError."""
+        return snapshot.snapshot(self.location, ref or self.main, versions=versions)
+
+    def commit(
+        self,
+        plans: Sequence[PolicyUpdatePlan],
+        branch: str = "",
+        *,
+        start: str = "",
+        extra_evidence: Sequence[EvidenceFile] = (),
+    ) -> list[Landed]:
+        """Apply plans, one commit each, all or none; see `xpstore.commit.commit` for what is refused."""
+        return commit.commit(
+            self.location, plans, branch or self.main, start=start, extra_evidence=extra_evidence
+        )
+
+    def log(self, ref: str = "", *, name: str | None = None, limit: int | None = None) -> Iterator[Entry]:
+        """Yield the commits that changed experiences, newest first; `ref` may be a range."""
+        return history.log(self.location, ref or self.main, name=name, limit=limit)
+
+    def show(self, plan_or_rev: str) -> Review:
+        """Return a plan with its diff and the evidence of each lesson. Raises NotFoundError."""
+        return history.show(self.location, plan_or_rev)
+
+    def diff(self, a: str, b: str, name: str | None = None) -> str:
+        """Return git's diff of the experiences between two revisions. Raises NotFoundError."""
+        return history.diff(self.location, a, b, name)
+
+    def revert(self, target: str, branch: str = "", *, dry_run: bool = False) -> RevertResult:
+        """Undo a plan by a new plan. Raises RefusedError when it is undone already, ConflictError."""
+        return revert.revert(self.location, target, branch or self.main, dry_run=dry_run)
+
+    def verify(self, ref: str = "") -> list[Finding]:
+        """Check every plan in the history of a ref, and the evidence branch."""
+        return verify.verify(self.location, ref or self.main)
+
+    def promote(self, names: Sequence[str], branch: str = "", *, dry_run: bool = False) -> StatusResult:
+        """Put experiences into production. Raises NotFoundError, and RefusedError where they are there."""
+        return self._set_status(names, "production", branch, dry_run=dry_run)
+
+    def deprecate(self, names: Sequence[str], branch: str = "", *, dry_run: bool = False) -> StatusResult:
+        """Stop serving experiences that something better replaces. Raises as `promote`."""
+        return self._set_status(names, "deprecated", branch, dry_run=dry_run)
+
+    def archive(self, names: Sequence[str], branch: str = "", *, dry_run: bool = False) -> StatusResult:
+        """Stop serving experiences, for the record only. Raises as `promote`."""
+        return self._set_status(names, "archived", branch, dry_run=dry_run)
+
+    def forget(self, rollout: str, *, dry_run: bool = False) -> Forgotten:
+        """Take a rollout out of the repository for good, and list the lessons that rest on it."""
+        return forget.forget(self.location, rollout, dry_run=dry_run)
+
+    def rollout(self, rollout_id: str) -> dict[str, object] | None:
+        """Return a recorded rollout as JSON; None where there is none (any more)."""
+        path = layout.rollout_path(rollout_id)
+        data = evidence.read(self.location, path)
+        return None if data is None else evidence.parse_json(data, path)
+
+    def trajectory(self, trajectory_id: str) -> Trajectory | None:
+        """Return a note on a rollout; None where there is none (any more)."""
+        path = layout.trajectory_path(trajectory_id)
+        data = evidence.read(self.location, path)
+        return None if data is None else note.from_text(data.decode("utf-8", "replace"), path)
+
+    def ledger(self, rollout_id: str) -> list[dict[str, object]]:
+        """Return what happened to a rollout: events in no order of time."""
+        return evidence.ledger(self.location, rollout_id)
+
+    def record(self, files: Sequence[EvidenceFile], message: str) -> str | None:
+        """Put evidence on record; None where all of it is there already. Raises RefusedError."""
+        return evidence.write(self.location, files, message)
+
+    def _set_status(
+        self, names: Sequence[str], to: PolicyStatus, branch: str, *, dry_run: bool
+    ) -> StatusResult:
+        return status.set_status(self.location, names, to, branch or self.main, dry_run=dry_run)
