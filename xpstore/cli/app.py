@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +51,7 @@ class App:
         for variable in ("GIT_PAGER", "PAGER"):
             if variable in os.environ:
                 return os.environ[variable]
-        return "less"
+        return "less" if shutil.which("less") else ""
 
     def file(self, name: str) -> Path:
         """Return an input file: relative to the directory of `-C` as in git, or to where `xp` was called.

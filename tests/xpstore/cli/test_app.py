@@ -32,10 +32,16 @@ def test_files_are_looked_for_where_xp_works_then_where_it_was_called(tmp_path, 
     ],
 )
 def test_the_pager_is_gits(monkeypatch, tmp_path, variables, pager):
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/less")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert App(cwd=tmp_path).pager() == pager
     assert App(cwd=tmp_path, paging=False).pager() == ""
+
+
+def test_no_pager_where_none_is_installed(monkeypatch, tmp_path):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert App(cwd=tmp_path).pager() == ""
 
 
 def test_no_store_is_an_error_that_says_how_to_make_one(tmp_path):
