@@ -79,7 +79,7 @@ class ExperienceStore:
         return self.location.config.main
 
     def snapshot(self, ref: str = "", *, versions: bool = False) -> ExperienceSet:
-        """Return the experiences at a ref, with `versions` how often each was changed. Raises NotFoundError."""
+        """Return the experiences at a ref, with `versions` how often each was changed."""
         return snapshot.snapshot(self.location, ref or self.main, versions=versions)
 
     def commit(

@@ -38,7 +38,7 @@ def recall(loc: Location) -> Seen | None:
     """Return what was remembered last; None in a fresh clone."""
     try:
         tip, _, number = _file(loc).read_text("utf-8").strip().partition(" ")
-    except FileNotFoundError:
+    except OSError:  # none yet, or unreadable: as in a fresh clone
         return None
     return Seen(tip, int(number)) if number.isdecimal() else None
 

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.builders import git, make_store
+from tests.lessons import received, rollout_of, teach
+from xpstore import evidence, evidence_check, layout
+from xpstore.evidence_check import Evidence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_every_kind_of_file_is_checked_against_its_name(tmp_path: Path):
+    loc = make_store(tmp_path / "s")
+    lesson = teach(loc, "a", None, ("One.",))
+    shelf = Evidence.open(loc)
+    assert {shelf.problem(path) for path in shelf.files} == {""}
+    wrong = {
+        layout.rollout_path("aa11"): b"{}\n",
+        layout.case_path("aa11"): b"[]\n",
+        layout.trajectory_path("aa11"): b"\xff",
+        f"{layout.ledger_folder('aa11')}/bb22.json": b'{"event":"received"}\n',
+        f"{layout.plan_folder('aa11')}/01-a.patch": b"no patch\n",
+    }
+    evidence.write(loc, [evidence.EvidenceFile(p, d) for p, d in wrong.items()], "Vandalism")
+    shelf = Evidence.open(loc)
+    named = {path for path in shelf.files if shelf.problem(path)}
+    assert named == set(wrong)
+    assert shelf.problem("rollouts/aa/none.json") == "rollouts/aa/none.json is missing in the evidence branch"
+    assert len(evidence_check.branch_problems(loc, shelf)) == len(wrong)
+    assert not shelf.is_forgotten(lesson.rollout)
+
+
+def test_clones_are_joined_by_a_merge_that_only_adds(tmp_path: Path):
+    loc = make_store(tmp_path / "s")
+    place = loc.repo.place
+    for said in ("one", "two"):
+        evidence.write(loc, received(rollout_of(said))[2], said)
+        if said == "one":
+            git(place, "branch", "theirs", "xp/evidence")
+    git(place, "worktree", "add", "-q", str(tmp_path / "w"), "theirs")
+    (tmp_path / "w" / "evaluations").mkdir()
+    (tmp_path / "w" / "evaluations" / "x.json").write_text("{}")
+    git(tmp_path / "w", "add", ".")
+    git(tmp_path / "w", "commit", "-qm", "Theirs")
+    git(tmp_path / "w", "merge", "-q", "-m", "Join", "xp/evidence")
+    git(place, "update-ref", loc.evidence_ref, git(place, "rev-parse", "theirs"))
+    assert evidence_check.branch_problems(loc, Evidence.open(loc)) == []
+
+
+def test_tombstones_without_a_generation_are_a_rewrite_by_hand(tmp_path: Path):
+    loc = make_store(tmp_path / "s")
+    evidence.write(loc, [evidence.EvidenceFile(layout.tombstone_path("aa11"), b"x")], "Fake")
+    assert evidence_check.branch_problems(loc, Evidence.open(loc)) == [
+        "the evidence branch was rewritten: it has tombstones, but no generation"
+    ]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_store
+from xpstore import evidence, witness
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.location import Location
+
+
+@pytest.fixture
+def loc(tmp_path: Path) -> Location:
+    loc = make_store(tmp_path / "s")
+    write(loc, "one")
+    return loc
+
+
+def write(loc: Location, what: str) -> str:
+    tip = evidence.write(loc, [evidence.json_file(f"evaluations/aa/{what}.json", {})], what)
+    assert tip
+    return tip
+
+
+def test_writers_remember_the_tip(loc: Location):
+    tip = write(loc, "two")
+    assert witness.recall(loc) == witness.Seen(tip, 0)
+
+
+def test_a_rewritten_branch_is_not_taken_for_the_seen_one(loc: Location):
+    tip = write(loc, "two")
+    git(loc.repo.place, "update-ref", loc.evidence_ref, f"{tip}~1")
+    write(loc, "three")
+    seen = witness.recall(loc)
+    assert seen
+    assert seen.tip == tip
+    assert not witness.continues(loc, seen, evidence.tip(loc) or "")
+
+
+def test_a_higher_generation_is_a_new_beginning(loc: Location):
+    git(loc.repo.place, "update-ref", "-d", loc.evidence_ref)
+    tip = evidence.write(loc, [evidence.EvidenceFile(witness.GENERATION, b"1\n")], "Forget")
+    assert witness.recall(loc) == witness.Seen(tip or "", 1)
+
+
+def test_a_fresh_clone_has_seen_nothing_and_nonsense_is_nothing(loc: Location):
+    file = loc.repo.common_dir / f"xpstore.seen-{loc.config.id}"
+    file.write_text("nonsense")
+    assert witness.recall(loc) is None
+    file.unlink()
+    assert witness.recall(loc) is None
+    file.mkdir()
+    witness.remember(loc, evidence.tip(loc) or "")
+    assert not list(loc.repo.common_dir.glob("xpstore.seen-*.*"))
