@@ -22,7 +22,7 @@ from xpstore.cli.output import emit, paint, shortened, to_terminal
 from xpstore.cli.pager import page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from xpstore.review import Lesson, Seen
 
@@ -35,21 +35,21 @@ ROLLOUTS_SHOWN = 8
 @pass_app
 def command(app: App, what: str, *, as_json: bool) -> None:
     """Show; see the module's docstring."""
-    from xpstore import events, history, review
-    from xpstore.worktree import EMPTY_TREE
+    from xpstore import history
 
     location = app.location()
-    entry = events.entry_of(location, history.find_commit(location, what))
-    diff = history.changes(location, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
-    lessons = [lesson for plan_id in entry.plan_ids for lesson in review.lessons(location, plan_id)]
+    found = history.show(location, what)
+    entry = found.entry
     if as_json:
-        emit({**as_object(entry), "diff": diff, "lessons": [asdict(lesson) for lesson in lessons]})
+        emit(
+            {**as_object(entry), "diff": found.diff, "lessons": [asdict(lesson) for lesson in found.lessons]}
+        )
         return
     names = decorations(location) if to_terminal() else {}
-    page(_review([*heading(entry, names), ""], diff, lessons), app.pager())
+    page(_review([*heading(entry, names), ""], found.diff, found.lessons), app.pager())
 
 
-def _review(head: list[str], diff: str, lessons: list[Lesson]) -> Iterator[str]:
+def _review(head: list[str], diff: str, lessons: Sequence[Lesson]) -> Iterator[str]:
     yield from head
     yield from painted(lines_of(diff))
     for number, lesson in enumerate(lessons, 1):

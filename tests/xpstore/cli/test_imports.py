@@ -20,9 +20,9 @@ print(json.dumps([code, sorted({m.partition('.')[0] for m in sys.modules})]), fi
 @pytest.mark.parametrize(
     ("args", "allowed"),
     [
-        (["log"], {"pygit2", "cffi"}),
+        (["log"], {"pygit2", "cffi", "yaml"}),
         (["show"], {"pygit2", "cffi", "yaml"}),
-        (["diff", "main~0", "main"], {"pygit2", "cffi"}),
+        (["diff", "main~0", "main"], {"pygit2", "cffi", "yaml"}),
         (["completion", "zsh"], set()),
     ],
 )
