@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+_NOTHING = 1e-18  # a variance below this is rounding
 
 
 def floats(values: Sequence[float] | Sequence[Sequence[float]]) -> Floats:
@@ -129,21 +131,33 @@ class Chance:
         rng = np.random.default_rng(self.seed + 1)
         return np.argsort(rng.random((self.runs, len(self.names))), axis=1)
 
+    def counts(self, flags: Flags) -> NDArray[np.int64]:
+        """Return in how many cases each row has a flag. `flags`: candidates by rollouts."""
+        member = (self.average > 0).astype(np.float64)
+        return np.asarray((flags.astype(np.float64) @ member.T > 0).sum(axis=1), dtype=np.int64)
+
+    def supported(self, verdicts: Floats, outcome: Floats, cases: int) -> list[bool]:
+        """Say which candidates were broken, kept, and broken with the bad outcome, each in enough cases."""
+        broke = verdicts > 0
+        enough = [self.counts(flags) >= cases for flags in (broke, verdicts == 0, broke & (outcome > 0))]
+        return [bool(x) for x in np.all(enough, axis=0)]
+
     def scores(self, verdicts: Floats, outcome: Floats, *, compare_cases: bool) -> tuple[Floats, Floats]:
         """Return (score of each candidate, scores under chance: candidates by runs).
 
         `verdicts`: candidates by rollouts, 1 broke, 0 kept, -1 not applicable. `outcome`: 1 bad, 0 good. A
         score is standard: 0 on average and 1 its deviation when the outcome is shuffled within cases; with
         `compare_cases` it is the mean of that and the same over cases (share that broke it, share that came
-        out badly), scaled to deviation 1: what Stouffer's method makes of two independent scores.
+        out badly), scaled to deviation 1: Stouffer's method for two independent scores.
         """
-        within, chance_within = self._within(verdicts, outcome)
+        within, chance_within, informed = self._within(verdicts, outcome)
         if not compare_cases:
             return within, chance_within
-        between, chance_between = self._between(verdicts, outcome)
-        return (within + between) / sqrt(2), (chance_within + chance_between) / sqrt(2)
+        between, chance_between, compared = self._between(verdicts, outcome)
+        scale = np.sqrt(np.maximum(informed.astype(np.float64) + compared, 1.0))
+        return (within + between) / scale, (chance_within + chance_between) / scale[:, None]
 
-    def _within(self, verdicts: Floats, outcome: Floats) -> tuple[Floats, Floats]:
+    def _within(self, verdicts: Floats, outcome: Floats) -> tuple[Floats, Floats, Flags]:
         weights = np.zeros_like(verdicts)
         variance = np.zeros(len(verdicts))
         for case in self.names:
@@ -152,19 +166,21 @@ class Chance:
             weights[:, at] = _centred(part, part >= 0)
             if (n := int(at.sum())) > 1:
                 variance += outcome[at].var() * n / (n - 1) * (weights[:, at] ** 2).sum(axis=1)
-        return _standard(weights @ outcome, variance), _standard(weights @ outcome[self.rollouts].T, variance)
+        chance = weights @ outcome[self.rollouts].T
+        return _standard(weights @ outcome, variance), _standard(chance, variance), variance > _NOTHING
 
-    def _between(self, verdicts: Floats, outcome: Floats) -> tuple[Floats, Floats]:
+    def _between(self, verdicts: Floats, outcome: Floats) -> tuple[Floats, Floats, Flags]:
         count = np.stack([(verdicts[:, self.cases == c] >= 0).sum(axis=1) for c in self.names], axis=1)
         broke = np.stack([(verdicts[:, self.cases == c] > 0).sum(axis=1) for c in self.names], axis=1)
         weights = _centred(broke / np.maximum(count, 1), count > 0)
         shares = self.average @ outcome
         n = len(self.names)
         variance = (shares.var() * n / (n - 1) if n > 1 else 0.0) * (weights**2).sum(axis=1)
-        return _standard(weights @ shares, variance), _standard(weights @ shares[self.blocks].T, variance)
+        chance = weights @ shares[self.blocks].T
+        return _standard(weights @ shares, variance), _standard(chance, variance), variance > _NOTHING
 
 
-def _centred(values: Floats, known: NDArray[np.bool_]) -> Floats:
+def _centred(values: Floats, known: Flags) -> Floats:
     """Return values minus the mean of the known ones in their row, 0 where unknown."""
     count = np.maximum(known.sum(axis=1, keepdims=True), 1)
     mean = np.where(known, values, 0.0).sum(axis=1, keepdims=True) / count
@@ -172,8 +188,7 @@ def _centred(values: Floats, known: NDArray[np.bool_]) -> Floats:
 
 
 def _standard(values: Floats, variance: Floats) -> Floats:
-    deviation = np.sqrt(variance)
-    scale = np.where(deviation > 1e-9, deviation, np.inf)
+    scale = np.where(variance > _NOTHING, np.sqrt(variance), np.inf)
     return values / (scale if values.ndim == 1 else scale[:, None])
 
 

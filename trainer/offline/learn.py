@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 from trainer.offline.bench import MINED_SCORE, Bench, Trial, failed_table
 from trainer.offline.corpus import MIN_CASES, Corpus
+from trainer.offline.grammar import Avoid, Refused
 from trainer.offline.outcomes import FAILED
-from trainer.stats import Table, difference_interval, threshold
+from trainer.stats import Table, difference_interval, exact_p, threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from trainer.offline.facts import Facts
     from trainer.offline.grammar import Lesson
@@ -39,6 +40,7 @@ ALLOWED = {
 """False lessons per run that each group of candidates may write."""
 _SURE = 0.9  # share of the calls of a kind that a tool refuses, where it refuses that kind
 _GATE = 0.8
+_NEEDED = 0.2  # a second condition that improves the first by less than this chance is left away
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,9 @@ def learn(facts: Iterable[Facts]) -> Learning:
                 dropped.append((trial, "chance does as well"))
     kept: list[Learned] = []
     explained: list[Trial] = []
-    for trial in sorted(passed, key=lambda t: (-round(t.score, 9), t.lesson.sentence(), t.outcome)):
-        why, learned = _examined(bench, trial, explained)
+    simple = {(t.lesson, t.outcome): t for t in passed}
+    for trial in sorted(passed, key=lambda t: _rank(bench, t)):
+        why, learned = _examined(bench, trial, simple, explained)
         if learned is None:
             dropped.append((trial, why))
         else:
@@ -106,9 +109,24 @@ def _group(trial: Trial) -> str:
     return f"{name}, decisions" if trial.lesson.family == "decision" else name
 
 
-def _examined(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> tuple[str, Learned | None]:
+def _rank(bench: Bench, trial: Trial) -> tuple[str, float, str, str]:
+    """Return the order of examination: what explains more of its outcome comes first.
+
+    Conditions are compared among the calls alone. Their scores are not comparable: not calling counts as
+    keeping a condition on what was read, and says nothing about one on the arguments.
+    """
+    lesson = trial.lesson
+    size = -trial.score
+    if isinstance(lesson, Avoid | Refused):
+        size = exact_p([bench.table(trial.verdicts, trial.outcome, bench.called(lesson.tool))])
+    return lesson.family, float(f"{size:.6g}"), lesson.sentence(), trial.outcome
+
+
+def _examined(
+    bench: Bench, trial: Trial, passed: Mapping[tuple[Lesson, str], Trial], explained: Sequence[Trial]
+) -> tuple[str, Learned | None]:
     """Return the lesson, or why it is none."""
-    if why := _redundant(bench, trial, explained):
+    if why := _overdone(bench, trial, passed) or _redundant(bench, trial, explained):
         return why, None
     only = bench.left_out(trial)
     table = bench.table(trial.verdicts, trial.outcome, only)
@@ -118,20 +136,37 @@ def _examined(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> tuple[s
     return "", _learned(bench, trial, table, failed)
 
 
+def _overdone(bench: Bench, trial: Trial, passed: Mapping[tuple[Lesson, str], Trial]) -> str:
+    """Say so where a condition has an atom without which it would be as bad, and simpler."""
+    lesson = trial.lesson
+    if not isinstance(lesson, Avoid) or len(lesson.condition) < 2:
+        return ""
+    for atom in lesson.condition:
+        simpler = passed.get((Avoid(lesson.tool, (atom,)), trial.outcome))
+        if simpler is None:
+            continue
+        both = bench.table(trial.verdicts, trial.outcome)
+        alone = bench.table(simpler.verdicts, trial.outcome)
+        rest = Table(both.broke_bad, both.broke, alone.broke_bad - both.broke_bad, alone.broke - both.broke)
+        if exact_p([rest]) > _NEEDED:
+            return "a simpler lesson says it"
+    return ""
+
+
 def _redundant(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> str:
     if any(t.lesson == trial.lesson for t in explained):
         return "kept already for another outcome"
     kind = (trial.lesson.tool, trial.lesson.family)
     others = [t for t in explained if (t.lesson.tool, t.lesson.family) == kind]
     rest = [not any(t.verdicts[i] == 1 for t in others) for i in range(len(trial.verdicts))]
-    if others and bench.score(trial.verdicts, trial, rest) < MINED_SCORE:
+    if others and bench.score(trial, rest) < MINED_SCORE:
         return "a better lesson explains it"
     return ""
 
 
 def _on_left_out(bench: Bench, trial: Trial, only: Sequence[bool]) -> str:
     broken_in = {c for c, v, o in zip(bench.cases, trial.verdicts, only, strict=True) if o and v == 1}
-    if len(broken_in) < MIN_CASES or bench.score(trial.verdicts, trial, only) < MINED_SCORE:
+    if len(broken_in) < MIN_CASES or bench.score(trial, only) < MINED_SCORE:
         return "does not hold on left-out cases"
     return ""
 

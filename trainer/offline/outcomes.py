@@ -50,19 +50,16 @@ def columns(corpus: Corpus) -> Columns:
 
 def outcomes_for(lesson: Lesson, names: Columns) -> list[str]:
     """Return the outcomes that a lesson may be tested on, of those that the corpus has."""
+    criteria = [n for n in names if n.startswith(f"{FAILED} ")]
     if lesson.family == "refused":
         wanted = [refused(lesson.tool, lesson.error if isinstance(lesson, Refused) else "")]
     elif lesson.family == "decision":
         keys = {a.term.ref.name for a in condition_of(lesson) if not a.term.ref.of or a.kind == "change"}
         keys |= {a.term.kind.removeprefix("among:") for a in condition_of(lesson) if a.kind == "among"}
-        wanted = [
-            FAILED,
-            unwanted(lesson.tool),
-            *(wrong(lesson.tool, k) for k in sorted(keys)),
-            *(n for n in names if n.startswith(f"{FAILED} ")),
-        ]
+        wanted = [*(wrong(lesson.tool, k) for k in sorted(keys)), unwanted(lesson.tool)]
+        wanted += criteria or [FAILED]  # where it is known what failed, the sum of all failures only blurs it
     else:
-        wanted = [FAILED, LEFT_OUT, *(n for n in names if n.startswith(f"{FAILED} "))]
+        wanted = [FAILED, LEFT_OUT, *criteria]
     return [name for name in wanted if name in names]
 
 
@@ -75,9 +72,15 @@ def compares_cases(lesson: Lesson) -> bool:
     return lesson.family in _SITUATIONS
 
 
-def is_about_calls(outcome: str) -> bool:
-    """Say whether an outcome can only come from a call, so that a rollout without it says nothing."""
-    return outcome.split(" ", 1)[0] in {"unwanted", "wrong"}
+def tells(facts: Facts, outcome: str, tool: str) -> bool:
+    """Say whether a rollout tells anything about an outcome of a lesson on `tool`.
+
+    An outcome of calls needs an accepted call, a criterion needs to have been judged.
+    """
+    kind, _, rest = outcome.partition(" ")
+    if kind in {"unwanted", "wrong"}:
+        return any(not c.refused for c in facts.of(tool))
+    return kind != FAILED or not rest or rest in facts.criteria
 
 
 def unwanted(tool: str) -> str:

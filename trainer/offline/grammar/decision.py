@@ -36,11 +36,11 @@ class Avoid(Lesson):
         return "follows" if self._refrained(facts) else "silent"
 
     def _refrained(self, facts: Facts) -> bool:
-        key, said = self._on_objects
+        key, said = self.on_objects
         return key != "" and not facts.of(self.tool) and facts.met(said, key)
 
     @cached_property
-    def _on_objects(self) -> tuple[str, Condition]:
+    def on_objects(self) -> tuple[str, Condition]:
         """The argument that names the object of the condition, and what can be said without a call."""
         keys = {a.term.ref.of[0] for a in self.condition if a.term.ref.of}
         said = tuple(a for a in self.condition if a.term.ref.of and a.kind in {"is", "more"})
