@@ -93,7 +93,8 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     rollouts = _redacted(imported.rollouts, progress)
     async with StoreDoor(location, store) as door:
         run_id = content_id([sorted(r.id for r in rollouts), OfflineEditor.learner, again])[:8]
-        target = branch or await door.call(lambda found: f"{found.candidate_prefix}{run_id}")
+        own: str = await door.call(lambda found: f"{found.candidate_prefix}{run_id}")
+        target = branch or own
         policy = BranchPolicy(door, target)
         engine = PolicyTrainingEngine(
             analyzer=TrajectoryRolloutAnalyzer(OfflineExtractor()),

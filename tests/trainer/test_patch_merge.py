@@ -68,7 +68,9 @@ def test_targets_and_superseded_pages_are_required():
 def test_candidates_are_looked_for_also_when_every_patch_is_an_update_and_bounded():
     names = [f"refund-{chr(97 + n)}" for n in range(12)]
     everything = policy("refund", *names)
-    update = patch(before=everything.get("refund").text, after=page("refund", "Check the refund."), name="refund")
+    update = patch(
+        before=everything.get("refund").text, after=page("refund", "Check the refund."), name="refund"
+    )
     context = PatchMergeContextProvider([update], everything).prefetch()
     assert len(context.candidate_files) == 5  # max(5, one required file)
     assert "refund" not in [f.name for f in context.candidate_files]

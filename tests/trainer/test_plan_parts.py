@@ -65,9 +65,7 @@ def test_three_items_chained_by_two_gradients_are_one_part():
 def test_the_subject_says_what_changes():
     learned = PolicyUpdatePlan(items=(item("a"),))
     updated = PolicyUpdatePlan(
-        items=(
-            item("a", before=page("a", "x\n  *Support: 1.*"), after=page("a", "x\n  *Support: 2.*\n- y")),
-        )
+        items=(item("a", before=page("a", "x\n  *Support: 1.*"), after=page("a", "x\n  *Support: 2.*\n- y")),)
     )
     removed = PolicyUpdatePlan(items=(item("a", before=page("a", "x"), after=None),))
     assert independent_parts(learned)[0].subject == "a: learn 1 lesson"

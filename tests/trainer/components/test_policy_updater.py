@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 import subprocess
 
 import pytest
@@ -132,8 +133,6 @@ def test_a_directory_is_put_back_when_it_cannot_be_written_whole(tmp_path, monke
     root = tmp_path / "experiences"
     parts = MemoryFilePolicyUpdater(root), DirectoryPolicy(root)
     apply(parts, upsert("a", page("a", "one")))
-    import pathlib
-
     real = pathlib.Path.replace
 
     def full(self, target):

@@ -12,9 +12,7 @@ A, B = Experience(name="a", text="one\n", version=1), Experience(name="b", text=
 
 
 def content_hash(*pages, root="x"):
-    return asyncio.run(
-        ContentHashPolicySnapshotter().snapshot(ExperienceSet(root_uri=root, policies=pages))
-    )
+    return asyncio.run(ContentHashPolicySnapshotter().snapshot(ExperienceSet(root_uri=root, policies=pages)))
 
 
 def test_a_commit_is_a_snapshot():

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import make_store
+from xpstore import evidence
+from xpstore.ledger import is_learned, is_open, ledgers
+
+A, B = "a" * 20, "b" * 20
+RECEIVED = {"event": "received"}
+PLANNED = {"event": "planned", "learner": "offline/1", "plan": "p1"}
+NOTHING = {"event": "nothing", "learner": "offline/1", "why": "no tools"}
+DROPPED = {"event": "dropped"}
+
+
+def test_an_empty_store_has_no_ledger(tmp_path):
+    assert ledgers(make_store(tmp_path)) == {}
+
+
+def test_every_rollout_with_its_events_in_one_pass(tmp_path):
+    loc = make_store(tmp_path)
+    evidence.write(
+        loc,
+        [
+            evidence.ledger_file(A, RECEIVED),
+            evidence.ledger_file(A, PLANNED),
+            evidence.ledger_file(B, NOTHING),
+        ],
+        "Test",
+    )
+    found = ledgers(loc)
+    assert set(found) == {A, B}
+    assert found[A] == evidence.ledger(loc, A)
+    assert found[B] == [NOTHING]
+
+
+@pytest.mark.parametrize(
+    ("events", "learned"),
+    [
+        ([RECEIVED], False),
+        ([RECEIVED, PLANNED], True),
+        ([RECEIVED, {**PLANNED, "plan": "deleted"}], False),
+        ([RECEIVED, {**PLANNED, "learner": "offline/2"}], False),
+        ([RECEIVED, NOTHING], True),
+        ([RECEIVED, {**NOTHING, "learner": "gpt/1"}], False),
+    ],
+)
+def test_learned_is_what_can_be_reached(events, learned):
+    assert is_learned(events, "offline/1", frozenset({"p1"})) is learned
+
+
+def test_open_is_what_nothing_was_made_of():
+    assert is_open([RECEIVED])
+    assert is_open([RECEIVED, {"event": "analysed"}])
+    for end in (PLANNED, NOTHING, DROPPED):
+        assert not is_open([RECEIVED, end])
