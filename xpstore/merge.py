@@ -19,7 +19,7 @@ from xpstore.merge_order import Id, identify, weave
 from xpstore.merge_statements import Entry, Outcome, Overlap, merge_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Entry", "MergeResult", "Overlap", "merge"]
 
@@ -68,6 +68,7 @@ def _merge_body(docs: Sequence[Document], outcome: Outcome) -> list[Section]:
     )
     sides = [dict(zip(found, doc.sections, strict=True)) for found, doc in zip(ids, docs, strict=True)]
     merged: list[Section] = []
+    previous: Id | None = None
     for item in _section_order(ids):
         name = "" if item[0] == _TOP else item[0]
         b, o, t = (side.get(item, Section(name, "", "", (), ())) for side in sides)
@@ -76,12 +77,28 @@ def _merge_body(docs: Sequence[Document], outcome: Outcome) -> list[Section]:
         if not statements and (is_gone or item[0] == _TOP):
             continue
         heading = _pick(b.heading, o.heading or t.heading, t.heading or o.heading)
-        lead = _pick(b.lead, o.lead if item in sides[1] else t.lead, t.lead if item in sides[2] else o.lead)
-        was_first = any(side[:1] == [item] for side in ids[1:])
-        merged.append(
-            Section(name, heading, "\n" if merged and was_first and not lead else lead, statements, gaps)
-        )
+        lead = _lead(ids, sides, item, previous)
+        merged.append(Section(name, heading, lead, statements, gaps))
+        previous = item
     return merged
+
+
+def _lead(
+    ids: Sequence[Sequence[Id]], sides: Sequence[Mapping[Id, Section]], item: Id, previous: Id | None
+) -> str:
+    """Return the blank lines before a section: as where it already followed the one before it."""
+    met: list[str | None] = []
+    for found, side in zip(ids, sides, strict=True):
+        before = dict(zip(found, [None, *found], strict=False))
+        met.append(side[item].lead if item in before and before[item] == previous else None)
+    base, ours, theirs = met
+    if ours is not None and theirs is not None:
+        return _pick(base or "", ours, theirs)
+    one = ours if ours is not None else theirs
+    if one is not None:
+        return one
+    lead = next(side[item].lead for side in sides[1:] if item in side)
+    return lead or ("\n" if previous else "")
 
 
 def _section_order(ids: Sequence[Sequence[Id]]) -> list[Id]:
@@ -91,12 +108,19 @@ def _section_order(ids: Sequence[Sequence[Id]]) -> list[Id]:
     order.sort(key=lambda item: item[0] != _TOP)
     if any(_ranks(side) != sorted(_ranks(side)) for side in (ours, theirs)):
         return order
-    usual = iter(sorted((item for item in order if item[0] in _USUAL), key=lambda item: _USUAL[item[0]]))
-    return [next(usual) if item[0] in _USUAL else item for item in order]
+    placed: list[Id] = []
+    for item in order:
+        later = (n for n, other in enumerate(placed) if _rank(other) > _rank(item) >= 0)
+        placed.insert(next(later, len(placed)), item)
+    return placed
+
+
+def _rank(item: Id) -> int:
+    return _USUAL.get(item[0], -1)
 
 
 def _ranks(ids: Sequence[Id]) -> list[int]:
-    return [_USUAL[name] for name, _ in ids if name in _USUAL]
+    return [_rank(item) for item in ids if _rank(item) >= 0]
 
 
 def _pick(base: str, ours: str, theirs: str) -> str:

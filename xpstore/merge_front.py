@@ -12,6 +12,10 @@ PLACE = "front matter"
 """The `section` of overlaps in front matter."""
 
 
+_Chunks = dict[str, str]
+_Values = dict[str, object]
+
+
 @dataclass(slots=True)
 class FrontMerge:
     """The merged YAML (None = no front matter) and, per key that both sides changed, the three values."""
@@ -30,16 +34,12 @@ def merge_front(base: str | None, ours: str | None, theirs: str | None) -> Front
     result = FrontMerge()
     b, o, t = (_chunks(source) for source in (base, ours, theirs))
     vb, vo, vt = (load(source or "") for source in (base, ours, theirs))
+    comments = _left_comments((b, o, t), (vb, vo, vt), result)
     lines: list[str] = []
-    for key in sorted(weave(list(b), list(o), list(t)), key=lambda k: k == _TAIL):
-        chunk = _pick(b.get(key, ""), o.get(key, ""), t.get(key, ""))
-        if chunk is None:
-            chunk = _both_changed(key, (b, o, t), (vb, vo, vt), result)
-        lines.append(chunk)
-    for key in b:
-        kept = o.get(key) or t.get(key)
-        if key != _TAIL and (key in o) != (key in t) and kept != b[key]:
-            result.clashes.append((b[key], o.get(key, ""), t.get(key, "")))
+    order = weave([key for key in b if key not in comments], list(o), list(t))
+    for key in sorted(order, key=lambda k: k == _TAIL):
+        chunk = comments.get(key) or _pick(b.get(key, ""), o.get(key, ""), t.get(key, ""))
+        lines.append(_both_changed(key, (b, o, t), (vb, vo, vt), result) if chunk is None else chunk)
     is_gone = not lines and (ours is None or theirs is None)
     result.source = None if is_gone else _joined(lines)
     return result
@@ -67,10 +67,30 @@ def _pick(base: str, ours: str, theirs: str) -> str | None:
     return theirs if ours == base else None
 
 
+def _left_comments(
+    chunks: tuple[_Chunks, _Chunks, _Chunks], values: tuple[_Values, _Values, _Values], result: FrontMerge
+) -> _Chunks:
+    """Return the comments that the other side wrote above keys that one side removed.
+
+    A removed key whose value the other side changed is a clash.
+    """
+    base, ours, theirs = chunks
+    comments: _Chunks = {}
+    for key in base:
+        kept = ours.get(key, "") or theirs.get(key, "")
+        if key == _TAIL or (key in ours) == (key in theirs) or kept == base[key]:
+            continue
+        if (values[1] if key in ours else values[2])[key] == values[0][key]:
+            comments[key] = splice(kept, {key: None})  # empty where only quotes or line ends changed
+        else:
+            result.clashes.append((base[key], ours.get(key, ""), theirs.get(key, "")))
+    return {key: text for key, text in comments.items() if text}
+
+
 def _both_changed(
     key: str,
-    chunks: tuple[dict[str, str], dict[str, str], dict[str, str]],
-    values: tuple[dict[str, object], dict[str, object], dict[str, object]],
+    chunks: tuple[_Chunks, _Chunks, _Chunks],
+    values: tuple[_Values, _Values, _Values],
     result: FrontMerge,
 ) -> str:
     base, ours, theirs = (side.get(key, "") for side in chunks)

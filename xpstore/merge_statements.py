@@ -80,19 +80,26 @@ def merge_section(
     for item in dict.fromkeys([*b.ids, *o.ids, *t.ids]):
         merged[item] = _merge_one(name, b.text(item), o.text(item), t.text(item), outcome)
     _report_rewordings(name, b, o, t, outcome)
-    copies = _copies(b, o, t) | _copies(b, t, o)
+    copies = _copies(name, b, o, t, outcome)
     order = [item for item in weave(b.ids, o.ids, t.ids) if item not in copies]
     return _written(name, order, merged, (o, t, b))
 
 
-def _copies(base: _Side, side: _Side, other: _Side) -> set[Id]:
-    """Return what a side added that only repeats, word for word, what the other side removed or changed."""
-    removed = {base.text(item) for item in base.ids if other.text(item) != base.text(item)}
-    return {
-        i
-        for i in side.ids
-        if i not in base.statements and i not in other.statements and side.text(i) in removed
-    }
+def _copies(name: str, b: _Side, o: _Side, t: _Side, outcome: Outcome) -> set[Id]:
+    """Return additions that only repeat what the other side removed; refuse those that reword it."""
+    added = [(item, t) for item in o.ids if item not in b.statements and item not in t.statements]
+    added += [(item, o) for item in t.ids if item not in b.statements and item not in o.statements]
+    copies: set[Id] = set()
+    for item, other in added:
+        text = o.text(item) or t.text(item)
+        if any(b.text(i) == text and other.text(i) != text for i in b.ids):
+            copies.add(item)  # word for word what the other side removed or changed
+            continue
+        removed = tuple(b.text(i) for i in b.ids if i[0] == item[0] and i not in other.statements)
+        if removed:  # the other side removed this statement, this side says it in other words
+            outcome.overlaps.append(Overlap(name, removed, _some(o.text(item)), _some(t.text(item))))
+            outcome.is_refused = True
+    return copies
 
 
 def _written(
@@ -216,12 +223,14 @@ def _by_anchor(side: _Side, shared: set[Id], wanted: list[Id]) -> Mapping[Id | N
 
 def _gap(item: Id, previous: Id | None, above: str, sides: tuple[_Side, _Side, _Side], text: str) -> str:
     """Return the blank lines between two statements: as where they already met, else as usual."""
+    usual = usual_gap(above, text)
     for side in sides:
         if item in side.before and side.before[item] == previous:
-            return side.gaps[item]
+            is_alike = previous is None or usual_gap(side.text(previous), side.text(item)) == usual
+            if is_alike:  # neither became a paragraph or a list item
+                return side.gaps[item]
     if previous is None:
         return next(side.gaps[side.ids[0]] for side in sides if side.ids)
-    usual = usual_gap(above, text)
     for side in sides:
         neighbour = side.before.get(item)
         if neighbour and side.gaps[item] != usual_gap(side.text(neighbour), text):

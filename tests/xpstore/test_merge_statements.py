@@ -71,3 +71,9 @@ def test_other_numbers_of_a_list_are_no_change():
 def test_no_more_copies_than_one_side_has():
     assert merged(NONE, section("- a", "- a"), section("- a"))[0] == ["- a", "- a"]
     assert merged(section("- a"), section("- a", "- a"), section("- b"))[0] == ["- b"]
+
+
+def test_a_removed_statement_does_not_return_in_other_words():
+    _, _, outcome = merged(section("- a"), section(), section("- a", "", "- a", "  - x"))
+    assert outcome.is_refused
+    assert outcome.overlaps == [Overlap("A", ("- a",), (), ("- a\n  - x",))]

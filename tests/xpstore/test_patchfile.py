@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from xpstore.errors import FormatError, UsageError
@@ -12,9 +13,6 @@ from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.hashing import blob_id
 from xpstore.patchfile import read_patch, write_patch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NASTY_LINES = [
     "",
@@ -191,18 +189,17 @@ def test_the_diff_is_the_one_that_git_writes(tmp_path):
     assert theirs in write_patch(value)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None)
 @given(gradients())
-def test_git_applies_any_gradient(tmp_path, value):
-    patch = tmp_path / "any.patch"
-    patch.write_bytes(write_patch(value))
-    folder = tmp_path / value.id
-    path = folder / value.target_experience_uri
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if value.before_file:
-        path.write_bytes(value.before_file.content.encode())
-    git(folder, "apply", "--whitespace=nowarn", str(patch))
-    assert content(path) == expected(value)
+def test_git_applies_any_gradient(value):
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / value.target_experience_uri
+        path.parent.mkdir()
+        if value.before_file:
+            path.write_bytes(value.before_file.content.encode())
+        git(folder, "apply", "--whitespace=nowarn", data=write_patch(value))
+        assert content(path) == expected(value)
 
 
 def test_blobs_are_the_ones_git_computes(tmp_path):
