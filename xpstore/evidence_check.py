@@ -8,6 +8,7 @@ whose history no longer has that commit was rewritten, unless a higher generatio
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ class Evidence:
     """Path → blob id."""
     checked: dict[str, str] = field(default_factory=dict)
     gradients: dict[str, PatchSemanticGradient] = field(default_factory=dict)
+    _order: list[str] = field(default_factory=list)
 
     @classmethod
     def open(cls, loc: Location) -> Evidence:
@@ -67,7 +69,10 @@ class Evidence:
 
     def below(self, folder: str) -> list[str]:
         """Return the paths below a folder, sorted."""
-        return sorted(path for path in self.files if path.startswith(f"{folder}/"))
+        if len(self._order) != len(self.files):
+            self._order = sorted(self.files)
+        # "0" follows "/" in every encoding
+        return self._order[bisect_left(self._order, f"{folder}/") : bisect_left(self._order, f"{folder}0")]
 
     def _check(self, path: str) -> str:
         if path not in self.files:

@@ -40,7 +40,10 @@ def log(
     """
     names = {name}
     found = 0
-    for entry in recognise.recognised(loc, list(events.read(loc, ref_or_range))):
+    # a few more than asked for: commits that only moved the store's folder are left out
+    count = () if limit is None or name is not None else (f"--max-count={limit + 16}",)
+    entries = list(events.read(loc, ref_or_range, options=("--first-parent", *count)))
+    for entry in recognise.recognised(loc, entries):
         if found == limit:
             return
         if name is not None:

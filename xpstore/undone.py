@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, timeline
+from xpstore import evidence, frontmatter, timeline
 from xpstore.document import Document
 from xpstore.errors import DocumentError
+from xpstore.events import learner_name
 
 if TYPE_CHECKING:
     from xpstore.events import Change
@@ -79,8 +80,9 @@ class History:
 
     def of_learner(self, learner: str) -> dict[str, frozenset[str]]:
         """Return experience → keys of the statements whose last author is this learner (any version)."""
+        who = learner_name(learner)
         found = {
-            name: frozenset(k for k, line in page.lines.items() if learner in line.learners)
+            name: frozenset(k for k, line in page.lines.items() if who in line.learners)
             for name, page in self.pages.items()
         }
         return {name: keys for name, keys in found.items() if keys}
@@ -141,10 +143,10 @@ class History:
 def statement_keys(text: str) -> frozenset[str]:
     """Return the keys of all statements of a file, also where its front matter does not parse."""
     try:
-        document = Document.parse(text)
+        _, body = frontmatter.split(text)
     except DocumentError:
-        document = Document.parse("\n" + text.partition("\n---")[2].partition("\n")[2])
-    return frozenset(s.key for s in document.statements())
+        body = text
+    return frozenset(s.key for s in Document.parse(f"\n{body}").statements())
 
 
 def cited_rollouts(loc: Location, plan_id: str) -> frozenset[str]:
@@ -160,7 +162,7 @@ def cited_rollouts(loc: Location, plan_id: str) -> frozenset[str]:
 
 def learner_statements(loc: Location, ref: str, learner: str) -> dict[str, frozenset[str]]:
     """Return experience → keys of the statements that this learner wrote, its version left aside."""
-    return History.read(loc, ref).of_learner(learner.partition("/")[0])
+    return History.read(loc, ref).of_learner(learner)
 
 
 def undone_statements(loc: Location, ref: str) -> list[Undone]:

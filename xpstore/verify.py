@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from xpstore import carried, events, evidence, evidence_check, layout, recognise, verify_record
+from xpstore.config import parse_config
 from xpstore.evidence_check import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from xpstore.config import StoreConfig
     from xpstore.events import Entry, RawCommit, Stamp
     from xpstore.location import Location
     from xpstore.recognise import Effects
@@ -45,7 +47,6 @@ def verify(loc: Location, ref: str) -> list[Finding]:
     tip = events.commit_of(loc, ref)
     check = _Check(loc, Evidence.open(loc))
     commits = list(reversed(list(events.plan_commits(loc, tip))))
-    check.bases = {c.entry.commit: c.entry for c in commits}
     findings = [finding for commit in commits for finding in check.commit(commit)]
     named = {f.plan_id for f in findings}
     findings += check.nameless(tip, named)
@@ -60,8 +61,10 @@ class _Check:
     loc: Location
     shelf: Evidence
     texts: carried.Texts = field(init=False)
-    bases: dict[str, Entry] = field(default_factory=dict)
-    """The plan commits by their ids."""
+    grounds: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Plan commit → the Base-Commit of its group, and the commit that the group is stacked on."""
+
+    configs: dict[str, StoreConfig] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.texts = carried.Texts(self.shelf)
@@ -110,7 +113,7 @@ class _Check:
             *found.problems,
             *verify_record.message_problems(self.shelf, entry, found),
             *outside,
-            *verify_record.limit_problems(self.loc, entry, found, self.texts),
+            *verify_record.limit_problems(found, self._config(entry), self.texts),
             *compared.problems,
         ]
         notes = [*self._rebased(entry), *verify_record.message_notes(entry, found), *compared.notes]
@@ -120,14 +123,25 @@ class _Check:
     def _rebased(self, entry: Entry) -> list[str]:
         """Say where a plan sits on another commit than it was made on; plans of one group are stacked."""
         base = entry.stamps[0].get("Base-Commit")
-        under = next(iter(entry.parents), "")
-        while (
-            under != base and under in self.bases and self.bases[under].stamps[0].get("Base-Commit") == base
-        ):
-            under = next(iter(self.bases[under].parents), "")
+        parent = next(iter(entry.parents), "")
+        group, under = self.grounds.get(parent, ("", ""))
+        if group != base or parent == base:
+            under = parent
+        self.grounds[entry.commit] = (base, under)
         if not base or under == base:
             return []
         return [f"rebased: it was made on {base[:12]} and is on {under[:12] or 'nothing'}"]
+
+    def _config(self, entry: Entry) -> StoreConfig:
+        """Return the store's configuration as it was at a commit."""
+        path = self.loc.at(entry.commit).in_tree(layout.CONFIG)
+        file = self.loc.repo.entry(self.loc.repo.commit(entry.commit).tree, path)
+        if file is None:
+            return self.loc.config
+        if file.id not in self.configs:
+            text = self.loc.repo.blob(file.id).decode("utf-8", "replace")
+            self.configs[file.id] = parse_config(text, path)
+        return self.configs[file.id]
 
     def _squash(
         self, entry: Entry, found: Sequence[Found], inside: Effects, outside: Sequence[str]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore import guards, layout
-from xpstore.config import parse_config
 from xpstore.errors import FormatError, NotFoundError, XpError
 from xpstore.hashing import content_id
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, digest_of, plan_id_of
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from xpstore.config import StoreConfig
     from xpstore.events import Entry, Stamp
     from xpstore.evidence_check import Evidence
-    from xpstore.location import Location
 
 Record = dict[str, object]
 
@@ -203,8 +201,8 @@ def message_notes(entry: Entry, found: Found) -> list[str]:
     return [f"the subject was {subject!r}"] if subject and subject not in entry.subject else []
 
 
-def limit_problems(loc: Location, entry: Entry, found: Found, texts: Texts) -> list[str]:
-    """Check the recorded plan against the guards, with the limits of its own time."""
+def limit_problems(found: Found, config: StoreConfig, texts: Texts) -> list[str]:
+    """Check the recorded plan against the guards, with the configuration of its own time."""
     if not found.record:
         return []
     try:
@@ -212,7 +210,7 @@ def limit_problems(loc: Location, entry: Entry, found: Found, texts: Texts) -> l
     except (KeyError, TypeError, ValueError):
         return []  # texts that git dropped, or a record that is reported as altered
     try:
-        guards.check_plan(plan, _config(loc, entry))
+        guards.check_plan(plan, config)
     except XpError as error:
         return [f"the plan may not be written: {error.message}"]
     return []
@@ -231,13 +229,6 @@ def _plan(record: Mapping[str, object], texts: Texts) -> PolicyUpdatePlan:
         for item in _objects(record["items"])
     ]
     return PolicyUpdatePlan(items=tuple(items), store_id=str(record["store_id"]))
-
-
-def _config(loc: Location, entry: Entry) -> StoreConfig:
-    here = loc.at(entry.commit)
-    path = here.in_tree(layout.CONFIG)
-    file = loc.repo.entry(loc.repo.commit(entry.commit).tree, path)
-    return parse_config(loc.repo.blob(file.id).decode("utf-8", "replace"), path) if file else loc.config
 
 
 def _blob(value: object) -> str:

@@ -87,10 +87,9 @@ def test_a_plan_over_the_limits_is_named(loc: Location, lesson: Lesson):
     shelf = Evidence.open(loc)
     found = verify_record.find(shelf, stamp(lesson))
     texts = Texts(shelf)
-    entry = events.entry_of(loc, lesson.commit)
-    assert verify_record.limit_problems(loc, entry, found, texts) == []
+    assert verify_record.limit_problems(found, loc.config, texts) == []
     blob = loc.repo.entry(loc.repo.commit(lesson.commit).tree, "experiences/a.md")
     assert blob
     texts.known[blob.id] = "x\n" * 2000
-    (problem,) = verify_record.limit_problems(loc, entry, found, texts)
+    (problem,) = verify_record.limit_problems(found, loc.config, texts)
     assert "the limit is 1000" in problem

@@ -9,7 +9,7 @@ from xpstore.document import Document
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.snapshot import snapshot
-from xpstore.undone import learner_statements, undone_statements
+from xpstore.undone import History
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,12 +56,12 @@ class BranchPolicy:
         """Return what the branch's history says about the learner's statements."""
 
         def read(location: Location) -> LearnedHistory:
-            ref = self._ref(location)
+            history = History.read(location, self._ref(location))
             return LearnedHistory(
-                learner_statements=learner_statements(location, ref, learner),
+                learner_statements=history.of_learner(learner),
                 undone=tuple(
                     UndoneStatement(experience=u.experience, key=u.key, rollouts=u.rollouts)
-                    for u in undone_statements(location, ref)
+                    for u in history.undone()
                 ),
             )
 
