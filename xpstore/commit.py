@@ -74,7 +74,6 @@ def commit(
             )
         if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
             return False
-        loc.repo.remember({**addition.trees, **group.trees})
         if addition.objects and addition.new:
             witness.remember(loc, addition.new)
         done[:] = group.landed
@@ -125,8 +124,7 @@ class _Group:
     landed: list[Landed] = field(default_factory=list)
     objects: list[GitObject] = field(default_factory=list)
     evidence: list[EvidenceFile] = field(default_factory=list)
-    trees: dict[str, Tree] = field(default_factory=dict)
-    """Those of the objects that are trees, by id."""
+    _trees: dict[str, Tree] = field(default_factory=dict)
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -158,7 +156,8 @@ class _Group:
             self.landed.append(Landed(plan.plan_id, self.tip, "already"))
             return
         created = [item.target_experience_name for item in items if item.before_content is None]
-        guards.check_twins(created, [n[:-3] for n in entries.names() if n.endswith(".md")])
+        if created:
+            guards.check_twins(created, [n[:-3] for n in entries.names() if n.endswith(".md")])
         self._stack(_only(plan, items))
 
     def _stack(self, plan: PolicyUpdatePlan) -> None:
@@ -177,7 +176,7 @@ class _Group:
             committer,
             record.to_commit_message(plan),
         )
-        self.trees.update(spliced.trees)
+        self._trees.update((item.id, item.tree) for item in spliced.objects if item.tree is not None)
         self._blobs.update((item.id, item.data) for item in spliced.objects if item.kind == "blob")
         self.objects += [*spliced.objects, made]
         self.evidence += record.evidence_files(plan)
@@ -185,7 +184,7 @@ class _Group:
         self.tip, self._root = made.id, spliced.tree
 
     def _read_tree(self, tree_id: str) -> Tree:
-        known = self.trees.get(tree_id)
+        known = self._trees.get(tree_id)
         return self.loc.repo.read_tree(tree_id) if known is None else known
 
     def _experiences(self) -> Tree:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from xpstore.location import Location
-    from xpstore.objects import GitObject, Tree
+    from xpstore.objects import GitObject
 
 EVENTS = frozenset({"received", "analysed", "planned", "nothing", "dropped", "used"})
 FIRST_WINS = "gradients/"
@@ -41,8 +41,6 @@ class Addition:
     old: str | None
     new: str | None
     objects: tuple[GitObject, ...]
-    trees: Mapping[str, Tree]
-    """Those of the objects that are trees, by id."""
 
     def moves(self, ref: str, reason: str) -> list[Move]:
         """Return the ref move that makes the objects visible, if any."""
@@ -139,7 +137,6 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
         moves = addition.moves(loc.evidence_ref, message)
         if moves and not publish.publish(loc.repo, addition.objects, moves):
             return False
-        loc.repo.remember(addition.trees)
         landed.append(addition.new if moves else None)
         if moves and addition.new:
             witness.remember(loc, addition.new)
@@ -161,11 +158,11 @@ def add(loc: Location, files: Iterable[EvidenceFile], message: str) -> Addition:
         if known is None and not _on_record(loc, tree, file):
             new[file.path] = file.data
     if not new:
-        return Addition(old, old, (), {})
+        return Addition(old, old, ())
     spliced = trees.splice(loc.repo.read_tree, tree, new)
     who = loc.repo.person()
     commit = objects.make_commit(spliced.tree, [old] if old else [], who, who, message.rstrip("\n") + "\n")
-    return Addition(old, commit.id, (*spliced.objects, commit), spliced.trees)
+    return Addition(old, commit.id, (*spliced.objects, commit))
 
 
 def _on_record(loc: Location, tree: str | None, file: EvidenceFile) -> bool:

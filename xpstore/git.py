@@ -16,11 +16,11 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
-from xpstore.objects import Entry, Person, Tree, parse_tree
+from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_commit, parse_tree
 from xpstore.trees import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pygit2.transaction import ReferenceTransaction
 
@@ -30,20 +30,10 @@ LOCK_HELD = ("failed to lock file", "File exists", "No such file or directory")
 """libgit2's words for a ref lock that somebody holds; the last one: git pack-refs just removed the folder."""
 TREE_LINES = 200_000
 """How many lines of trees are remembered, about 40 MB; walks of history read the same trees again."""
+COMMITS = 4096
+"""How many commits are remembered."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
 """The committer where git has no identity: containers, CI."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit as it stands in the repository."""
-
-    id: str
-    tree: str
-    parents: tuple[str, ...]
-    author: Person
-    committer: Person
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +93,7 @@ class Repo:
         self.workdir = Path(raw.workdir) if raw.workdir else None
         self._trees: dict[str, Tree] = {}
         self._tree_lines = 0
+        self._commits: dict[str, Commit] = {}
 
     @classmethod
     def discover(cls, path: Path) -> Repo | None:
@@ -179,6 +170,7 @@ class Repo:
         right; what it raises stops the move. Raises Busy where another process holds a lock.
         The store lock (lock.py) should be held: it spares our own writers the retries.
         """
+        self._raw.set_ident(*self._identity())  # the reflog's who
         with ExitStack() as stack:
             # locked in the opposite order, so that leaving the stack writes the first move first
             locked = [(move, stack.enter_context(self._locked(move.ref))) for move in reversed(moves)]
@@ -195,11 +187,9 @@ class Repo:
 
     @contextmanager
     def _locked(self, ref: str) -> Iterator[ReferenceTransaction]:
-        with _failing(f"move {ref}", self.place):
-            self._raw.set_ident(*self._identity())  # the reflog's who
-            with self._raw.transaction() as transaction:
-                self._lock(transaction, ref)
-                yield transaction
+        with _failing(f"move {ref}", self.place), self._raw.transaction() as transaction:
+            self._lock(transaction, ref)
+            yield transaction
 
     def _lock(self, transaction: ReferenceTransaction, ref: str) -> None:
         try:
@@ -217,6 +207,13 @@ class Repo:
 
     def commit(self, commit_id: str) -> Commit:
         """Return a commit by its full id."""
+        known = self._commits.get(commit_id)
+        if known is None:
+            known = self._read_commit(commit_id)
+            self._remember_commit(known)
+        return known
+
+    def _read_commit(self, commit_id: str) -> Commit:
         with _failing(f"read commit {commit_id}", self.place):
             found = self._raw[commit_id].peel(pygit2.Commit)
             return Commit(
@@ -258,17 +255,28 @@ class Repo:
             data = self._read(tree_id, ObjectType.TREE)
             with _failing(f"read tree {tree_id}", self.place):
                 known = parse_tree(data)
-            self.remember({tree_id: known})
+            self._remember_tree(tree_id, known)
         return known
 
-    def remember(self, trees: Mapping[str, Tree]) -> None:
-        """Spare `read_tree` the reading of trees that were just written."""
-        for tree_id, tree in trees.items():
-            if self._tree_lines > TREE_LINES:
-                self._trees.clear()
-                self._tree_lines = 0
-            self._trees[tree_id] = tree
-            self._tree_lines += len(tree)
+    def remember(self, objects: Iterable[GitObject]) -> None:
+        """Spare later calls the reading of trees and commits that were just written."""
+        for item in objects:
+            if item.tree is not None:
+                self._remember_tree(item.id, item.tree)
+            elif item.kind == "commit":
+                self._remember_commit(parse_commit(item))
+
+    def _remember_tree(self, tree_id: str, tree: Tree) -> None:
+        if self._tree_lines > TREE_LINES:
+            self._trees.clear()
+            self._tree_lines = 0
+        self._trees[tree_id] = tree
+        self._tree_lines += len(tree)
+
+    def _remember_commit(self, commit: Commit) -> None:
+        if len(self._commits) >= COMMITS:
+            self._commits.clear()
+        self._commits[commit.id] = commit
 
     def entry(self, tree_id: str, path: str) -> Entry | None:
         """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""
@@ -309,7 +317,8 @@ class Repo:
 
     def _identity(self) -> tuple[str, str]:
         with _failing("read the configuration", self.place):
-            config = self._raw.config
-            name = config["user.name"] if "user.name" in config else ""  # noqa: SIM401 - no mapping
-            email = config["user.email"] if "user.email" in config else ""  # noqa: SIM401
-        return (name, email) if name and email else NEUTRAL
+            try:
+                user = self._raw.default_signature
+            except (KeyError, ValueError):  # name or address is missing, or is empty
+                return NEUTRAL
+        return user.name, user.email

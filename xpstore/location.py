@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from xpstore import gitcli, layout
@@ -157,4 +158,7 @@ def _config_at(repo: Repo, tree: str, prefix: str) -> StoreConfig | None:
     entry = repo.entry(tree, path)
     if entry is None or not entry.is_file:
         return None
-    return parse_config(repo.blob(entry.id).decode("utf-8", "replace"), path)
+    return _parsed(repo.blob(entry.id).decode("utf-8", "replace"), path)
+
+
+_parsed = lru_cache(64)(parse_config)  # the same file at nearly every commit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,13 +22,15 @@ class GitObject:
     kind: ObjectKind
     data: bytes
     id: str
+    tree: Tree | None = field(default=None, compare=False, repr=False)
+    """What the bytes of a tree say, where it is known."""
 
 
-def make(kind: ObjectKind, data: bytes) -> GitObject:
+def make(kind: ObjectKind, data: bytes, tree: Tree | None = None) -> GitObject:
     """Return an object with its id (SHA-1, forty hex digits)."""
     digest = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)), usedforsecurity=False)
     digest.update(data)
-    return GitObject(kind, data, digest.hexdigest())
+    return GitObject(kind, data, digest.hexdigest(), tree)
 
 
 class Entry(NamedTuple):
@@ -90,7 +92,7 @@ class Tree:
 
     def to_object(self) -> GitObject:
         """Return the object that git keeps."""
-        return make("tree", b"".join(self._lines.values()))
+        return make("tree", b"".join(self._lines.values()), self)
 
 
 UTF8 = ("utf-8", "surrogateescape")
@@ -153,3 +155,34 @@ def make_commit(
     head = [f"tree {tree}", *(f"parent {p}" for p in parents)]
     head += [f"author {author.line()}", f"committer {committer.line()}", "", message]
     return make("commit", "\n".join(head).encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit as it stands in the repository."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Person
+    committer: Person
+    message: str
+
+
+_PERSON = re.compile(r"(.*) <(.*)> (\d+) ([+-])(\d\d)(\d\d)")
+
+
+def parse_commit(item: GitObject) -> Commit:
+    """Return what `make_commit` made. Raises ValueError for other forms (signed, another encoding)."""
+    head, _, message = item.data.decode().partition("\n\n")
+    tree, *parents, author, committer = (line.partition(" ")[2] for line in head.split("\n"))
+    return Commit(item.id, tree, tuple(parents), _person(author), _person(committer), message)
+
+
+def _person(line: str) -> Person:
+    match = _PERSON.fullmatch(line)
+    if match is None:
+        raise ValueError(f"{line!r} names no person")
+    name, email, time, sign, hours, minutes = match.groups()
+    offset = int(hours) * 60 + int(minutes)
+    return Person(name, email, int(time), -offset if sign == "-" else offset)

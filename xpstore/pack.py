@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
+SMALL_WINDOW = 13
+SMALL = 2**SMALL_WINDOW
+"""Bytes that a window of that many bits covers: smaller objects lose nothing by it."""
 DRAFT = ".part"
 KEEP_NOTE = "xpstore: until the ref has moved\n"
 
@@ -74,8 +77,7 @@ def sweep(folder: Path, older_than: float) -> int:
 def _write(keep: Path, objects: Sequence[GitObject]) -> None:
     pack, index = encode(objects)
     try:
-        keep.parent.mkdir(parents=True, exist_ok=True)
-        keep.write_text(KEEP_NOTE)
+        _note(keep)
         _durable(keep.with_suffix(".pack"), pack)
         _durable(keep.with_suffix(".idx"), index)  # last: git finds a pack by its index
         folder = os.open(keep.parent, os.O_RDONLY)
@@ -92,6 +94,17 @@ def _write(keep: Path, objects: Sequence[GitObject]) -> None:
         ) from error
 
 
+def _note(keep: Path) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        handle = os.open(keep, flags, 0o644)
+    except FileNotFoundError:
+        keep.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(keep, flags, 0o644)
+    with os.fdopen(handle, "wb", buffering=0) as out:
+        out.write(KEEP_NOTE.encode())
+
+
 def _durable(path: Path, data: bytes) -> None:
     draft = path.with_name(f"{path.name}{DRAFT}")  # not tmp_*: git prune removes those at once
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
@@ -99,7 +112,7 @@ def _durable(path: Path, data: bytes) -> None:
         with os.fdopen(handle, "wb") as out:
             out.write(data)
             out.flush()
-            os.fsync(out.fileno())
+            os.fsync(handle)
         draft.rename(path)
     except OSError:
         draft.unlink(missing_ok=True)
@@ -113,12 +126,20 @@ def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
     places: dict[str, tuple[int, int]] = {}
     for item in unique.values():
         start = len(out)
-        out += _header(CODES[item.kind], len(item.data)) + zlib.compress(item.data, 1)
+        out += _header(CODES[item.kind], len(item.data)) + _deflated(item.data)
         places[item.id] = (start, zlib.crc32(out[start:]))
     if len(out) >= LIMIT:
         raise RepositoryError(f"{len(out)} bytes are too many for one pack", hint="write smaller groups")
     checksum = hashlib.sha1(out, usedforsecurity=False).digest()
     return bytes(out) + checksum, _index(places, checksum)
+
+
+def _deflated(data: bytes) -> bytes:
+    if len(data) > SMALL:
+        return zlib.compress(data, 1)
+    # nine tenths of the time for a file of 2 KB go into clearing tables for a window of 32 KB
+    deflater = zlib.compressobj(1, zlib.DEFLATED, SMALL_WINDOW, 6)
+    return deflater.compress(data) + deflater.flush()
 
 
 def _header(code: int, size: int) -> bytes:

@@ -20,7 +20,7 @@ from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Busy, Move, Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from xpstore.objects import GitObject
@@ -62,23 +62,26 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
     """
     with pack.kept(repo.pack_dir, objects), lock.store_lock(repo.common_dir):
         _recover(repo, moves)
+        places = [worktree.checked_out(repo, move.ref) for move in moves]
         intents = tuple(
-            lock.Intent(m.ref, m.old, m.new, tuple(str(p) for p in worktree.checked_out(repo, m.ref)))
-            for m in moves
+            lock.Intent(move.ref, move.old, move.new, tuple(map(str, there)))
+            for move, there in zip(moves, places, strict=True)
         )
         lock.write_intents(repo.common_dir, intents)
         followed: list[tuple[Move, list[Path]]] = []
         try:
-            return repo.swap(moves, lambda: _follow(repo, moves, followed))
+            moved = repo.swap(moves, lambda: _follow(zip(moves, places, strict=True), followed))
+            if moved:
+                repo.remember(objects)
+            return moved
         finally:
             # where this raises Busy, the intents stay for the next writer
             _step_back(repo, followed)
             lock.write_intents(repo.common_dir, ())
 
 
-def _follow(repo: Repo, moves: Sequence[Move], followed: list[tuple[Move, list[Path]]]) -> None:
-    for move in moves:
-        places = worktree.checked_out(repo, move.ref)
+def _follow(moves: Iterable[tuple[Move, list[Path]]], followed: list[tuple[Move, list[Path]]]) -> None:
+    for move, places in moves:
         if places and move.new:
             followed.append((move, places))
             try:

@@ -20,8 +20,6 @@ class Spliced:
 
     tree: str
     objects: tuple[GitObject, ...]
-    trees: Mapping[str, Tree]
-    """Those of the objects that are trees, by id."""
 
 
 def splice(
@@ -36,14 +34,13 @@ def splice(
         _check(path)
     splicer = _Splicer(read_tree)
     tree = splicer.folder(root, changes, "")
-    return Spliced(tree, tuple(splicer.objects), splicer.trees)
+    return Spliced(tree, tuple(splicer.objects))
 
 
 class _Splicer:
     def __init__(self, read_tree: Callable[[str], Tree]) -> None:
         self._read_tree = read_tree
         self.objects: list[GitObject] = []
-        self.trees: dict[str, Tree] = {}
 
     def folder(self, root: str | None, changes: Mapping[str, bytes | None], where: str) -> str:
         """Return the id of a changed folder; "" where nothing is left in it and it is not the root."""
@@ -67,7 +64,6 @@ class _Splicer:
             return ""
         made = changed.to_object()
         self.objects.append(made)
-        self.trees[made.id] = changed
         return made.id
 
     def _file(self, old: Entry | None, name: str, data: bytes | None, where: str) -> Entry | None:

@@ -6,7 +6,7 @@ older tip. `xp forget` rewrites the branch on purpose and records that as a high
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,21 +49,23 @@ def remember(loc: Location, tip: str) -> None:
     A git directory that cannot be written is left as it is: nothing is lost by it.
     """
     seen = recall(loc)
-    is_rewritten = seen is not None and not continues(loc, seen, tip)
-    if is_rewritten or (seen is not None and seen.tip == tip):
+    if seen is not None and (seen.tip == tip or not continues(loc, seen, tip)):
         return
-    file = _file(loc)
-    draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    data = f"{tip} {generation(loc, tip)}\n".encode()
     try:
-        draft.write_text(f"{tip} {generation(loc, tip)}\n", "utf-8")
-        draft.replace(file)
+        # in place: a rename over the old file makes some file systems write it out, which takes
+        # longer than all the rest of a plan, and a line this short is never seen by halves
+        with os.fdopen(os.open(_file(loc), os.O_WRONLY | os.O_CREAT, 0o644), "wb", buffering=0) as out:
+            out.write(data)
+            out.truncate()
     except OSError:
-        draft.unlink(missing_ok=True)
+        return
 
 
 def continues(loc: Location, seen: Seen, tip: str) -> bool:
     """Return whether a tip has the seen one in its history, or records that something was forgotten since."""
-    return loc.repo.is_ancestor(seen.tip, tip) or generation(loc, tip) > seen.generation
+    is_child = seen.tip in loc.repo.commit(tip).parents  # mostly; saves the walk
+    return is_child or loc.repo.is_ancestor(seen.tip, tip) or generation(loc, tip) > seen.generation
 
 
 def _file(loc: Location) -> Path:
