@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
-SMALL_WINDOW = 13
-SMALL = 2**SMALL_WINDOW
-"""Bytes that a window of that many bits covers: smaller objects lose nothing by it."""
 DRAFT = ".part"
 KEEP_NOTE = "xpstore: until the ref has moved\n"
 
@@ -126,20 +123,12 @@ def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
     places: dict[str, tuple[int, int]] = {}
     for item in unique.values():
         start = len(out)
-        out += _header(CODES[item.kind], len(item.data)) + _deflated(item.data)
+        out += _header(CODES[item.kind], len(item.data)) + zlib.compress(item.data, 1)
         places[item.id] = (start, zlib.crc32(out[start:]))
     if len(out) >= LIMIT:
         raise RepositoryError(f"{len(out)} bytes are too many for one pack", hint="write smaller groups")
     checksum = hashlib.sha1(out, usedforsecurity=False).digest()
     return bytes(out) + checksum, _index(places, checksum)
-
-
-def _deflated(data: bytes) -> bytes:
-    if len(data) > SMALL:
-        return zlib.compress(data, 1)
-    # nine tenths of the time for a file of 2 KB go into clearing tables for a window of 32 KB
-    deflater = zlib.compressobj(1, zlib.DEFLATED, SMALL_WINDOW, 6)
-    return deflater.compress(data) + deflater.flush()
 
 
 def _header(code: int, size: int) -> bytes:
