@@ -113,7 +113,7 @@ def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
     tip = evidence.tip(loc)
     seen = witness.recall(loc)
     if tip is None:
-        return [f"the evidence branch is gone; it was at {seen.tip[:12]}"] if seen else []
+        return _absent(loc, seen)
     found = [problem for path in sorted(shelf.files) if (problem := shelf.problem(path))]
     found += _shrunk(loc, shelf, tip)
     if seen and not witness.continues(loc, seen, tip):
@@ -122,11 +122,36 @@ def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
             f"the evidence branch was rewritten: it was at {seen.tip[:12]}, which its history no longer has"
             f" (git branch -f {branch} {seen.tip[:12]} brings it back)"
         )
+    elif seen and loc.repo.has(seen.tip) and not loc.repo.is_ancestor(seen.tip, tip):
+        found += _lost(loc, shelf, seen.tip)
     if shelf.below("tombstones") and not witness.generation(loc, tip):
         found.append("the evidence branch was rewritten: it has tombstones, but no generation")
     if not found:
         witness.remember(loc, tip)
     return found
+
+
+def _absent(loc: Location, seen: witness.Seen | None) -> list[str]:
+    branch = loc.evidence_ref.removeprefix(layout.HEADS)
+    if seen:
+        return [
+            f"the evidence branch is gone; it was at {seen.tip[:12]} (git branch {branch} {seen.tip[:12]})"
+        ]
+    remotes = [r for r in loc.repo.refs("refs/remotes/") if r.split("/", 3)[-1] == branch]
+    names = [ref.removeprefix("refs/remotes/") for ref in remotes]
+    return [f"the evidence branch is not here yet (git branch {branch} {names[0]} takes it)"] if names else []
+
+
+def _lost(loc: Location, shelf: Evidence, old: str) -> list[str]:
+    """Name what a new beginning of the branch left out without a tombstone; a case goes with its rollouts."""
+    before = [path for path, _ in loc.repo.files(loc.repo.commit(old).tree)]
+    return [
+        f"the new beginning of the evidence branch has lost {path}"
+        for path in before
+        if path not in shelf.files
+        and not path.startswith("cases/")
+        and not shelf.is_forgotten(layout.subject_of(path))
+    ]
 
 
 def _shrunk(loc: Location, shelf: Evidence, tip: str) -> list[str]:

@@ -10,14 +10,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xpstore import commit, events, evidence, history, timeline
+from xpstore import decision, events, evidence, history, timeline
 from xpstore.errors import (
     Conflict,
     ConflictError,
     FormatError,
     NotFoundError,
     RefusedError,
-    RepositoryError,
     UsageError,
 )
 from xpstore.experience import experience_uri
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from xpstore.location import Location
     from xpstore.timeline import Timeline
 
-ATTEMPTS = 8
 NOTHING = blob_id(None)
 
 
@@ -67,19 +65,10 @@ def revert(loc: Location, target: str, branch: str, *, dry_run: bool = False) ->
     Raises NotFoundError where the branch has no such plan, UsageError for a person's commit, RefusedError
     where the plan is undone already, and ConflictError where later changes overlap with it (it names them).
     """
-    for _ in range(ATTEMPTS):
-        tip = events.commit_of(loc, branch)
-        result = _planned(loc, target, branch, tip)
-        if dry_run:
-            return result
-        try:
-            (landed,) = commit.commit(loc, [result.plan], branch)
-        except ConflictError:
-            if events.commit_of(loc, branch) == tip:
-                raise
-            continue
-        return replace(result, commit=landed.commit)
-    raise RepositoryError(f"{branch} keeps moving", hint="run it again")
+    if dry_run:
+        return _planned(loc, target, branch, events.commit_of(loc, branch))
+    result, sha = decision.land(loc, branch, lambda tip: _planned(loc, target, branch, tip))
+    return replace(result, commit=sha)
 
 
 def _planned(loc: Location, target: str, branch: str, tip: str) -> RevertResult:

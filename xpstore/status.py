@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from xpstore import commit, events, history
-from xpstore.errors import ConflictError, NotFoundError, RefusedError, RepositoryError, UsageError
+from xpstore import decision, events, history
+from xpstore.errors import NotFoundError, RefusedError, UsageError
 from xpstore.experience import STATUSES, PolicyStatus
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 from xpstore.snapshot import snapshot
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from xpstore.experience import Experience
     from xpstore.location import Location
 
-ATTEMPTS = 8
 VERBS: dict[PolicyStatus, str] = {
     "draft": "Withdraw",
     "staging": "Stage",
@@ -49,19 +48,10 @@ def set_status(
     """
     if status not in STATUSES:
         raise UsageError(f"'{status}' is no status", hint=f"one of {', '.join(STATUSES)}")
-    for _ in range(ATTEMPTS):
-        tip = events.commit_of(loc, branch)
-        result = _planned(loc, names, status, tip)
-        if dry_run:
-            return result
-        try:
-            (landed,) = commit.commit(loc, [result.plan], branch)
-        except ConflictError:
-            if events.commit_of(loc, branch) == tip:
-                raise
-            continue
-        return StatusResult(result.plan, result.already, landed.commit)
-    raise RepositoryError(f"{branch} keeps moving", hint="run it again")
+    if dry_run:
+        return _planned(loc, names, status, events.commit_of(loc, branch))
+    result, sha = decision.land(loc, branch, lambda tip: _planned(loc, names, status, tip))
+    return StatusResult(result.plan, result.already, sha)
 
 
 def _planned(loc: Location, names: Sequence[str], status: PolicyStatus, tip: str) -> StatusResult:

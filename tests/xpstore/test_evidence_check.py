@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from tests.builders import git, make_store
 from tests.lessons import received, rollout_of, teach
-from xpstore import evidence, evidence_check, layout
+from xpstore import evidence, evidence_check, layout, witness
 from xpstore.evidence_check import Evidence
+from xpstore.location import Location
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,4 +55,35 @@ def test_tombstones_without_a_generation_are_a_rewrite_by_hand(tmp_path: Path):
     evidence.write(loc, [evidence.EvidenceFile(layout.tombstone_path("aa11"), b"x")], "Fake")
     assert evidence_check.branch_problems(loc, Evidence.open(loc)) == [
         "the evidence branch was rewritten: it has tombstones, but no generation"
+    ]
+
+
+def test_a_forget_elsewhere_may_only_take_what_it_names(tmp_path: Path):
+    loc = make_store(tmp_path / "s")
+    teach(loc, "a", None, ("One.",), said="said")
+    place = loc.repo.place
+    git(tmp_path, "clone", "-q", str(place), "c")
+    git(tmp_path / "c", "branch", "-q", "xp/evidence", "origin/xp/evidence")
+    clone = Location.find(tmp_path / "c")
+    assert evidence_check.branch_problems(clone, Evidence.open(clone)) == []
+    git(place, "update-ref", "-d", loc.evidence_ref)
+    files = [evidence.EvidenceFile(witness.GENERATION, b"1\n")]
+    evidence.write(loc, files, "Forget everything")
+    git(tmp_path / "c", "fetch", "-q", "-f", str(place), "xp/evidence:xp/evidence")
+    found = evidence_check.branch_problems(clone, Evidence.open(clone))
+    assert {text.split()[-1].split("/")[0] for text in found} == {
+        "gradients",
+        "ledger",
+        "rollouts",
+        "trajectories",
+    }
+
+
+def test_a_branch_that_was_not_fetched_is_said_so(tmp_path: Path):
+    loc = make_store(tmp_path / "s")
+    teach(loc, "a", None, ("One.",))
+    git(tmp_path, "clone", "-q", str(loc.repo.place), "c")
+    clone = Location.find(tmp_path / "c")
+    assert evidence_check.branch_problems(clone, Evidence.open(clone)) == [
+        "the evidence branch is not here yet (git branch xp/evidence origin/xp/evidence takes it)"
     ]
