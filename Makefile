@@ -18,11 +18,12 @@ lint: $(STAMP)
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+# BENCH=--full: the sizes of the published tables
 bench: $(STAMP)
-	$(PY) -m pytest tests/benchmarks -m '' -s
+	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
 
 stress: $(STAMP)
-	$(PY) -m pytest -n 2 --dist loadfile -m ''
+	$(PY) -m pytest -n 2 --dist loadfile -m '' --ignore=tests/benchmarks
 
 clean:
 	rm -rf .venv build dist *.egg-info
