@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from trainer.offline.candidates import candidates
 from trainer.offline.corpus import MIN_CASES
@@ -32,6 +32,8 @@ class Trial:
     outcome: str
     verdicts: tuple[float, ...]
     """Per rollout: 1 broke it, 0 kept it, -1 does not apply."""
+    told: tuple[bool, ...]
+    """Per rollout: could it have come out so at all? Only those are compared, and shuffled by chance."""
     score: float
     chance: Floats
     """Scores under chance, one per run."""
@@ -73,13 +75,12 @@ class Bench:
         return [trial for key in sorted(wanted) for trial in self._tested(*key, wanted[key])]
 
     def _tested(self, outcome: str, compare: bool, tool: str, lessons: Sequence[Lesson]) -> Iterable[Trial]:  # noqa: FBT001
-        chance = _chance(self.cases)
-        column = floats(self.columns[outcome])
-        told = [tells(r, outcome, tool) for r in self.corpus.rollouts]
-        rows = [
-            tuple([v if t else -1.0 for v, t in zip(self.verdicts[lesson], told, strict=True)])
-            for lesson in lessons
-        ]
+        told = tuple([tells(r, outcome, tool) for r in self.corpus.rollouts])
+        chance = _chance(_chosen(self.cases, told))
+        column = floats(_chosen(self.columns[outcome], told))
+        if not any(told):
+            return
+        rows = [_chosen(self.verdicts[lesson], told) for lesson in lessons]
         distinct: dict[tuple[float, ...], Lesson] = {}
         for row, lesson, enough in zip(
             rows, lessons, chance.supported(floats(rows), column, MIN_CASES), strict=True
@@ -89,8 +90,9 @@ class Bench:
         if not distinct:
             return
         scores, by_chance = chance.scores(floats(list(distinct)), column, compare_cases=compare)
-        for at, (row, lesson) in enumerate(distinct.items()):
-            yield Trial(lesson, outcome, row, float(scores[at]), by_chance[at])
+        for at, lesson in enumerate(distinct.values()):
+            verdicts = tuple([v if t else -1.0 for v, t in zip(self.verdicts[lesson], told, strict=True)])
+            yield Trial(lesson, outcome, verdicts, told, float(scores[at]), by_chance[at])
 
     def called(self, tool: str) -> list[bool]:
         """Return which rollouts have an accepted call of a tool."""
@@ -108,7 +110,7 @@ class Bench:
 
     def score(self, trial: Trial, only: Sequence[bool], cases: int = 0) -> float:
         """Return the score of a trial on some of the rollouts; 0 where fewer `cases` support it."""
-        at = [i for i, chosen in enumerate(only) if chosen]
+        at = [i for i, chosen in enumerate(only) if chosen and trial.told[i]]
         if not at:
             return 0.0
         chance = _chance(tuple(self.cases[i] for i in at), runs=1)
@@ -130,7 +132,14 @@ class Bench:
         return [f in mined for f in folds]
 
 
-@lru_cache(maxsize=16)
+_T = TypeVar("_T")
+
+
+def _chosen(values: Sequence[_T], flags: Sequence[bool]) -> tuple[_T, ...]:
+    return tuple([v for v, chosen in zip(values, flags, strict=True) if chosen])
+
+
+@lru_cache(maxsize=32)
 def _chance(cases: tuple[str, ...], runs: int = 600) -> Chance:
     numbers = {case: n for n, case in enumerate(sorted(set(cases)))}
     return Chance(whole([numbers[c] for c in cases]), runs)

@@ -74,7 +74,11 @@ class Learning:
 
 def learn(facts: Iterable[Facts]) -> Learning:
     """Return the lessons of a set of scored rollouts; a pure function of the set."""
-    bench = Bench(Corpus.of(list(facts)))
+    return learn_from(Bench(Corpus.of(list(facts))))
+
+
+def learn_from(bench: Bench) -> Learning:
+    """Return the lessons of a bench, whose outcomes may be shuffled to see what chance would write."""
     groups: dict[str, list[Trial]] = {}
     for trial in bench.trials:
         groups.setdefault(_group(trial), []).append(trial)

@@ -43,7 +43,7 @@ def error_template(output: str) -> str:
     text = _QUOTED.sub("<text>", text)
     text = _DATE.sub("<date>", text)
     text = _LITERAL.sub(_masked_word, text)
-    text = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    text = "".join(" " if c.isdigit() or unicodedata.category(c)[0] == "C" else c for c in text)
     text = " ".join(_UNSAFE.sub(" ", text).split()).rstrip(_TRAILING)
     if len(text) > MAX_TEMPLATE:
         text = text[:MAX_TEMPLATE].rsplit(" ", 1)[0]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trainer.offline.facts import Facts
 
 _LACK = (
-    r"(?:(?:do|did|does|can|could|have)(?:n.t| not)|cannot|not|never|no|forg[eo]t\w*|lost|without|unable)"
+    r"(?:(?:do|did|does|ca|could|have)n.t|cannot|not|never|no|forg[eo]t\w*|lost|without|unable)"
     r"\b[^.?!\n]{0,60}?\b"
 )
 _YES = re.compile(
