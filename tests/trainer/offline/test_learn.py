@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.trainer.offline.world import shop
+from trainer.offline.facts import Facts, read_facts
+from trainer.offline.learn import ALLOWED, Learning, learn
+
+RULE = "Do not call `cancel_order` when the age in days of the `created_at` of `order_id` is more than 30."
+
+
+def facts_of(**options: object) -> list[Facts]:
+    return [read_facts(r, r.evaluation) for r in shop(**options)]  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def learned() -> Learning:
+    return learn(facts_of(cases=24, trials=6))
+
+
+def test_a_hidden_rule_is_found_with_its_threshold(learned: Learning) -> None:
+    assert [one.lesson.sentence() for one in learned.lessons] == [RULE]
+
+
+def test_a_lesson_knows_successes_and_failures(learned: Learning) -> None:
+    one = learned.lessons[0]
+    ended = {r.failed for r in learned.bench.corpus.rollouts if r.id in one.support}  # type: ignore[union-attr]
+    assert ended == {True, False}
+    assert one.cases >= 3
+    assert one.left_out_failed.difference > 0.3
+
+
+def test_criteria_name_the_rule() -> None:
+    found = learn(facts_of(cases=24, trials=6, criteria=True)).lessons
+    assert [(one.lesson.sentence(), one.outcome) for one in found] == [(RULE, "failed window")]
+
+
+def test_the_order_of_rollouts_does_not_matter(learned: Learning) -> None:
+    again = facts_of(cases=24, trials=6)
+    random.Random(3).shuffle(again)
+    found = learn(again)
+    assert found.lessons == learned.lessons
+    assert [(t.lesson, why) for t, why in found.dropped] == [(t.lesson, why) for t, why in learned.dropped]
+
+
+def test_little_data_is_met_with_silence() -> None:
+    assert learn([]).lessons == ()
+    assert learn(facts_of(cases=2, trials=2)).lessons == ()
+
+
+def test_where_nothing_is_true_almost_nothing_is_written() -> None:
+    made = facts_of(cases=16, trials=5)
+    written = 0
+    for seed in range(12):
+        ended = [f.failed for f in made]
+        random.Random(seed).shuffle(ended)
+        written += len(learn([replace(f, failed=bad) for f, bad in zip(made, ended, strict=True)]).lessons)
+    assert written <= 2
+    assert sum(ALLOWED.values()) <= 0.2
+
+
+def test_what_is_left_out_has_a_reason(learned: Learning) -> None:
+    assert {why for _, why in learned.dropped} <= {
+        "chance does as well",
+        "a better lesson explains it",
+        "a simpler lesson says it",
+        "does not hold on left-out cases",
+        "breaking it does not lead to failure",
+    }
