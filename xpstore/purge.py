@@ -32,17 +32,26 @@ def forget_reflogs(repo: Repo, commits: set[str]) -> None:
     folders = [repo.common_dir / "logs", *(repo.common_dir / "worktrees").glob("*/logs")]
     for log in (file for folder in folders for file in folder.rglob("*") if file.is_file()):
         lines = log.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if not {line[:40].decode(), line[41:81].decode()} & commits]
+        kept: list[bytes] = []
+        for line in lines:
+            if line[:40].decode() in commits or line[41:81].decode() in commits:
+                continue
+            # every entry begins where the one before it ends, also where some between them are gone
+            kept.append(kept[-1][41:81] + line[40:] if kept else line)
         if len(kept) < len(lines):
-            draft = log.with_name(f"{log.name}.lock")  # git's own lock on this log
-            try:
-                with draft.open("xb") as out:
-                    out.write(b"".join(kept))
-                draft.replace(log)
-            except OSError as error:
-                raise RepositoryError(
-                    f"cannot rewrite {log}: {error.strerror or error}", hint="run it again"
-                ) from error
+            _replace(log, b"".join(kept))
+
+
+def _replace(log: Path, data: bytes) -> None:
+    draft = log.with_name(f"{log.name}.lock")  # git's own lock on this log
+    try:
+        with draft.open("xb") as out:
+            out.write(data)
+        draft.replace(log)
+    except OSError as error:
+        raise RepositoryError(
+            f"cannot rewrite {log}: {error.strerror or error}", hint="run it again"
+        ) from error
 
 
 def purge(repo: Repo, blobs: set[str], unless_held: set[str]) -> int:
@@ -139,11 +148,12 @@ def _rewrite_packs(repo: Repo, doomed: set[str]) -> None:
 def _write_pack(repo: Repo, old: Path, ids: Iterable[str]) -> None:
     stdin = "".join(f"{oid}\n" for oid in ids).encode()
     prefix = str(repo.pack_dir / "pack")
-    name = gitcli.run(repo.place, ["pack-objects", "-q", prefix], stdin=stdin).decode().split()[0]
+    names = gitcli.run(repo.place, ["pack-objects", "-q", prefix], stdin=stdin).decode().split()
     for suffix in COMPANIONS:
         companion = old.with_suffix(suffix)
         if companion.exists():
-            (repo.pack_dir / f"pack-{name}{suffix}").write_bytes(companion.read_bytes())
+            for name in names:
+                (repo.pack_dir / f"pack-{name}{suffix}").write_bytes(companion.read_bytes())
 
 
 def _renew_graph(repo: Repo) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from xpstore import guards, layout
 from xpstore.errors import FormatError, NotFoundError, XpError
+from xpstore.events import stamps
 from xpstore.hashing import content_id
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, digest_of, plan_id_of
 from xpstore.record import checksum_of, trailers_of
-from xpstore.trailers import quote
+from xpstore.trailers import format_message, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -157,9 +158,8 @@ def message_problems(shelf: Evidence, entry: Entry, found: Found) -> list[str]:
     if not found.record:
         return []
     problems = []
-    expected: dict[str, tuple[str, ...]] = {}
-    for key, value in trailers_of(found.record):
-        expected[key] = (*expected.get(key, ()), " ".join(value.split()))
+    message = format_message("", "", trailers_of(found.record))  # as it was written, odd characters gone
+    expected = stamps(message, str(found.record["store_id"]))[0].fields
     actual = entry.stamps[0].fields
     for key in dict.fromkeys([*expected, *actual]):
         if key in {"Plan-Id", "Plan-Digest"}:  # named where the record was looked for

@@ -206,3 +206,14 @@ def test_ambiguous_and_unknown_rollouts_are_named(loc: Location):
     for prefix in ("", "ffff0000"):
         with pytest.raises(NotFoundError):
             forget(loc, prefix)
+
+
+def test_a_bare_repository_is_purged_too(loc: Location, tmp_path: Path):
+    lesson = teach(loc, "a", None, ("One.",), said=SECRET)
+    git(tmp_path, "clone", "-q", "--bare", str(loc.repo.place), "hub")
+    hub = Location.find(tmp_path / "hub")
+    forget(hub, lesson.rollout)
+    assert SECRET.encode() not in everything(tmp_path / "hub")
+    fsck(tmp_path / "hub")
+    assert [f.state for f in verify(hub, "main")] == ["intact"]
+    assert not is_gone(loc.repo.place)

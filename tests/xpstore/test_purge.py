@@ -90,3 +90,13 @@ def test_a_split_commit_graph_is_written_anew(place: Path):
     purge.purge(repo(place), {blob}, set())
     git(place, "commit-graph", "verify")
     fsck(place)
+
+
+def test_reflogs_have_no_gaps_where_entries_went(place: Path):
+    first, _ = commit(place, "a", "a\n")
+    doomed, _ = commit(place, "b", "b\n")
+    git(place, "reset", "-q", "--hard", first)
+    last, _ = commit(place, "c", "c\n")
+    purge.forget_reflogs(repo(place), {doomed})
+    rows = [row.split()[:2] for row in (place / ".git" / "logs" / "HEAD").read_text().splitlines()]
+    assert rows == [["0" * 40, first], [first, last]]
