@@ -17,7 +17,7 @@ from pygit2.enums import ObjectType
 
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_commit, parse_tree
-from xpstore.trees import find
+from xpstore.trees import EMPTY, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,7 +56,11 @@ def _failing(what: str, where: object) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise RepositoryError(f"cannot {what} in {where}: {_words(error)}", hint=_hint(error)) from error
+        raise _failure(what, where, error) from error
+
+
+def _failure(what: str, where: object, error: Exception) -> RepositoryError:
+    return RepositoryError(f"cannot {what} in {where}: {_words(error)}", hint=_hint(error))
 
 
 def _words(error: Exception) -> str:
@@ -284,8 +288,12 @@ class Repo:
 
     def children(self, tree_id: str, path: str) -> list[Entry]:
         """Return the entries of the folder `path` below a tree; none where it is no folder."""
-        folder = self.entry(tree_id, path)
-        return list(self.read_tree(folder.id)) if folder and folder.is_tree else []
+        return list(self.folder(tree_id, path))
+
+    def folder(self, tree_id: str, path: str) -> Tree:
+        """Return the folder `path` below a tree; an empty one where it is no folder."""
+        found = self.entry(tree_id, path)
+        return self.read_tree(found.id) if found and found.is_tree else EMPTY
 
     def files(self, tree_id: str, path: str = "") -> Iterator[tuple[str, str]]:
         """Yield path and blob id of every ordinary file below the folder `path`, in tree order."""
@@ -301,8 +309,10 @@ class Repo:
         return self._read(blob_id, ObjectType.BLOB)
 
     def _read(self, object_id: str, kind: ObjectType) -> bytes:
-        with _failing(f"read object {object_id}", self.place):
+        try:  # no context manager: it would take as long as the reading
             found, data = self._raw.read(object_id)
+        except FAILURES as error:
+            raise _failure(f"read object {object_id}", self.place, error) from error
         if found != kind:
             raise RepositoryError(f"object {object_id} in {self.place} is no {kind.name.lower()}")
         return data

@@ -17,6 +17,7 @@ MAX_NAME_BYTES = 200  # file systems stop at 255 bytes; `.md` and temporary suff
 
 _HINT = f"use letters and digits of any script, `-` and `_`, at most {MAX_NAME} characters"
 _DEVICES = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$")
+_PLAIN = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_-]{{0,{MAX_NAME - 1}}}")  # most names; they need no closer look
 _ZWNJ, _ZWJ, _ZWSP, _SHY = "\u200c", "\u200d", "\u200b", "\u00ad"
 _JOINERS = _ZWNJ + _ZWJ
 _MARKS = "\u061c\u200e\u200f"  # direction of the neighbours: Arabic, left, right
@@ -48,6 +49,8 @@ _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 
 def check_name(name: str) -> str:
     """Return the name in NFC. Raises InvalidNameError, which says what is wrong with it."""
+    if _PLAIN.fullmatch(name) and not _DEVICES.match(name):
+        return name
     nfc = unicodedata.normalize("NFC", name)
     problem = _name_problem(nfc)
     if problem:

@@ -78,6 +78,13 @@ class Tree:
         """Return the names of all entries."""
         return b"\0".join(self._lines).decode(*UTF8).split("\0") if self._lines else []
 
+    def files(self) -> dict[str, str]:
+        """Return name → blob id of the ordinary files, executable or not, in git's order."""
+        kept = {name: line[-20:] for name, line in self._lines.items() if line.startswith(b"100")}
+        ids = b"".join(kept.values()).hex()
+        names = b"\0".join(kept).decode(*UTF8).split("\0") if kept else []
+        return {name: ids[at : at + 40] for name, at in zip(names, range(0, len(ids), 40), strict=True)}
+
     def changed(self, changes: Mapping[str, Entry | None]) -> Tree:
         """Return the tree with other entries under these names; None removes one."""
         lines = self._lines.copy()

@@ -11,12 +11,9 @@ from xpstore.experience import Experience, ExperienceSet
 from xpstore.names import check_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import JsonValue
 
     from xpstore.location import Location
-    from xpstore.objects import Entry
 
 SUFFIX = ".md"
 
@@ -31,30 +28,51 @@ def snapshot(loc: Location, ref: str, *, versions: bool = False) -> ExperienceSe
     commit = loc.repo.resolve(ref)
     here = loc.at(commit)
     root = here.in_tree(layout.EXPERIENCES)
-    entries = here.repo.children(here.repo.commit(commit).tree, root)
     counts = _versions(here, commit, root) if versions else None
+    names, skipped = _names(here, commit)
     policies: list[Experience] = []
-    skipped: dict[str, JsonValue] = {}
-    for entry in entries:
-        if entry.is_file and entry.name.endswith(SUFFIX):
-            try:
-                policies.append(_experience(here, entry, counts))
-            except (InvalidNameError, UnicodeDecodeError) as error:
-                skipped[entry.name.encode("utf-8", "replace").decode()] = str(error)
+    for name, blob in names.items():
+        version = None if counts is None else counts.get(f"{name}{SUFFIX}", 0)
+        try:
+            policies.append(Experience(name=name, text=here.repo.blob(blob).decode(), version=version))
+        except UnicodeDecodeError as error:
+            skipped[f"{name}{SUFFIX}"] = str(error)
     return ExperienceSet(
         root_uri=root,
-        policies=tuple(sorted(policies, key=lambda p: p.name)),
+        policies=tuple(policies),
         snapshot_id=commit,
         metadata={"skipped": skipped} if skipped else {},
     )
 
 
-def _experience(loc: Location, entry: Entry, counts: Mapping[str, int] | None) -> Experience:
-    name = entry.name.removesuffix(SUFFIX)
-    if check_name(name) != name:
-        raise InvalidNameError(f"{entry.name!r} is not NFC", hint="git mv it to the NFC form of its name")
-    text = loc.repo.blob(entry.id).decode()
-    return Experience(name=name, text=text, version=None if counts is None else counts.get(entry.name, 0))
+def listing(loc: Location, ref: str) -> dict[str, str]:
+    """Return name → blob id of the experiences at a branch, tag or commit, sorted; reads no contents.
+
+    Raises NotFoundError for an unknown ref.
+    """
+    commit = loc.repo.resolve(ref)
+    return _names(loc.at(commit), commit)[0]
+
+
+def _names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonValue]]:
+    """Return the valid names with their blob ids, sorted, and the invalid file names with the reason."""
+    names: dict[str, str] = {}
+    skipped: dict[str, JsonValue] = {}
+    folder = here.repo.folder(here.repo.commit(commit).tree, here.in_tree(layout.EXPERIENCES))
+    for file, blob in folder.files().items():
+        if file.endswith(SUFFIX):
+            name = file.removesuffix(SUFFIX)
+            try:
+                nfc = check_name(name)
+            except InvalidNameError as error:
+                skipped[file.encode("utf-8", "replace").decode()] = str(error)
+                continue
+            if nfc == name:
+                names[name] = blob
+            else:
+                hint = "git mv it to the NFC form of its name"
+                skipped[file] = f"{file!r} is not NFC; {hint}"
+    return dict(sorted(names.items())), skipped
 
 
 def _versions(loc: Location, commit: str, root: str) -> Counter[str]:
