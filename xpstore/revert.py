@@ -81,7 +81,7 @@ def _planned(loc: Location, target: str, branch: str, tip: str) -> RevertResult:
     touching = tuple(e for e in later if names & {c.name for c in e.changes})
     plan = PolicyUpdatePlan(
         items=tuple(_items(loc, tip, effects, touching)),
-        subject=_subject(entry),
+        subject=_subject(_title(loc, entry, plans)),
         rationale=f"A person undid plan {', '.join(plans)} (commit {entry.commit}).",
         base_commit=tip,
         store_id=loc.config.id,
@@ -216,10 +216,18 @@ def _items(
         )
 
 
-def _subject(entry: Entry) -> str:
-    again = re.fullmatch(r'(Revert|Reapply) "(.*)"', entry.subject)
+def _title(loc: Location, entry: Entry, plans: Sequence[str]) -> str:
+    """Return the subject of what is undone; one plan of a squash has its own on record."""
+    if len(plans) == 1 and len(entry.plan_ids) > 1:
+        subjects = [r.get("subject") for r in evidence.records(loc, plans[0]).values()]
+        return next((s for s in subjects if isinstance(s, str) and s), entry.subject)
+    return entry.subject
+
+
+def _subject(title: str) -> str:
+    again = re.fullmatch(r'(Revert|Reapply) "(.*)"', title)
     if again is None:
-        return f'Revert "{entry.subject}"'
+        return f'Revert "{title}"'
     return f'Reapply "{again[2]}"' if again[1] == "Revert" else f'Revert "{again[2]}"'
 
 

@@ -149,7 +149,7 @@ def test_one_plan_of_a_squash_is_undone_alone(loc: Location):
     git(place, "merge", "-q", "--squash", "train/1")
     git(place, "commit", "-qm", "Land\n\n" + git(place, "log", "--format=%B", "main..train/1"))
     git(place, "branch", "-qD", "train/1")
-    revert(loc, two, "main")
+    assert revert(loc, two, "main").plan.subject == 'Revert "Teach b"'
     assert texts(loc, "main") == {"a": page("a", "One.")}
     assert (is_active(loc, one), is_active(loc, two)) == (True, False)
     squash = next(e for e in history.log(loc, "main") if len(e.plan_ids) > 1)
