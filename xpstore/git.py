@@ -86,6 +86,8 @@ class Repo:
     def __init__(self, raw: pygit2.Repository) -> None:
         # process-wide, and off by default: a ref must reach the disk after the pack it points into
         pygit2.settings.enable_fsync_gitdir(True)
+        # as in git: deflate's checksum is checked at every reading, the SHA-1 by fsck; it is half of the time
+        pygit2.settings.enable_strict_hash_verification(False)
         self._raw = raw
         self.git_dir = Path(raw.path)
         """The git directory of this working tree."""
