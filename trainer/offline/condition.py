@@ -2,6 +2,7 @@
 
     CONDITION  ATOM [and ATOM]…
     ATOM       TERM is `value` | TERM is not `value` | TERM is more than N | TERM is at most N
+               (N: a number; from zero to ten also as a word)
                | TERM is more than TERM | TERM is at most TERM
                | the argument `a` differs from the `a` of `k` | the argument `a` equals the `a` of `k`
                | the argument `a` is among the `f` of `k` | the argument `a` is not among the `f` of `k`
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 
     from trainer.offline.objects import Features
 
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NAME = r"`([^`\s]+)`"
+_NUMBER = rf"(-?[\d.]+(?:e[+-]?\d+)?|{'|'.join(_WORDS)})"
 _REF = rf"(?:the argument {_NAME}|the {_NAME} of (?:the {_NAME} of )?{_NAME})"
 _TERM = rf"(the number of entries in |the age in days of )?{_REF}"
 _ATOMS = (
     ("change", re.compile(rf"the argument {_NAME} (differs from|equals) the {_NAME} of {_NAME}")),
     ("among", re.compile(rf"the argument {_NAME} is (not )?among the {_NAME} of {_NAME}")),
     ("is", re.compile(rf"{_TERM} is (not )?{_NAME}")),
-    ("number", re.compile(rf"{_TERM} is (more than|at most) (-?[\d.]+(?:e[+-]?\d+)?)")),
+    ("number", re.compile(rf"{_TERM} is (more than|at most) {_NUMBER}")),
     ("terms", re.compile(rf"{_TERM} is (more than|at most) {_TERM}")),
 )
 _KINDS = {"": "value", "the number of entries in ": "count", "the age in days of ": "age"}
@@ -107,8 +110,9 @@ def parse_condition(text: str) -> Condition | None:
 
 
 def number_word(value: Scalar) -> str:
-    """Return a number in its shortest form."""
-    return f"{float(value):.10g}"
+    """Return a number in its shortest form; whole ones up to ten as words, as in any prose."""
+    number = float(value)
+    return _WORDS[int(number)] if number in range(len(_WORDS)) else f"{number:.10g}"
 
 
 def _parse_atom(text: str) -> Atom | None:
@@ -127,9 +131,13 @@ def _parse_atom(text: str) -> Atom | None:
         term = _read_term(g[:5])
         if kind == "is":
             return Atom("is", term, {"true": True, "false": False}.get(g[6], g[6]), not g[5])
-        value = float(g[6]) if kind == "number" else _read_term(g[6:])
+        value = _read_number(g[6]) if kind == "number" else _read_term(g[6:])
         return Atom("more", term, value, g[5] == "more than")
     return None
+
+
+def _read_number(word: str) -> float:
+    return float(_WORDS.index(word)) if word in _WORDS else float(word)
 
 
 def _read_term(groups: tuple[str | None, ...]) -> Term:
