@@ -3,11 +3,11 @@
 `failed`          the evaluation did not pass.
 `failed NAME`     the evaluation names a criterion that was not met.
 `left out`        it failed, and a call of the case's expected actions that changes something never came.
-`unwanted TOOL`   it failed, and TOOL was called on something for which the expected actions do not have it.
-`wrong TOOL KEY`  it failed, and TOOL was called on the right thing with an unexpected KEY.
 `refused TOOL ERROR`  TOOL answered with this error.
 
-Expected actions are training labels. They explain failures here and are never part of a lesson.
+Expected actions are training labels. They explain failures here and are never part of a lesson. Which
+single call was unwanted is not used: a case has one right answer per object, so that more trials add calls,
+but no independent decisions.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.offline.corpus import MIN_CASES, changes_something
-from trainer.offline.grammar import Avoid, Refused
+from trainer.offline.grammar import Refused
 from trainer.offline.masking import is_name
-from trainer.offline.objects import differs, is_id
+from trainer.offline.objects import is_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import JsonValue
 
-    from trainer.offline.condition import Condition
     from trainer.offline.corpus import Corpus
     from trainer.offline.facts import Facts
     from trainer.offline.grammar import Lesson
@@ -54,10 +53,7 @@ def outcomes_for(lesson: Lesson, names: Columns) -> list[str]:
     if lesson.family == "refused":
         wanted = [refused(lesson.tool, lesson.error if isinstance(lesson, Refused) else "")]
     elif lesson.family == "decision":
-        keys = {a.term.ref.name for a in condition_of(lesson) if not a.term.ref.of or a.kind == "change"}
-        keys |= {a.term.kind.removeprefix("among:") for a in condition_of(lesson) if a.kind == "among"}
-        wanted = [*(wrong(lesson.tool, k) for k in sorted(keys)), unwanted(lesson.tool)]
-        wanted += criteria or [FAILED]  # where it is known what failed, the sum of all failures only blurs it
+        wanted = criteria or [FAILED]  # where it is known what failed, the sum of all failures only blurs it
     else:
         wanted = [FAILED, LEFT_OUT, *criteria]
     return [name for name in wanted if name in names]
@@ -75,27 +71,12 @@ def compares_cases(lesson: Lesson) -> bool:
 def tells(facts: Facts, outcome: str, tool: str) -> bool:
     """Say whether a rollout tells anything about an outcome of a lesson on `tool`.
 
-    An outcome of calls needs an accepted call, a criterion needs to have been judged.
+    A refusal needs a call, a criterion needs to have been judged.
     """
     kind, _, rest = outcome.partition(" ")
-    if kind in {"unwanted", "wrong"}:
-        return any(not c.refused for c in facts.of(tool))
+    if kind == "refused":
+        return bool(facts.of(tool))
     return kind != FAILED or not rest or rest in facts.criteria
-
-
-def unwanted(tool: str) -> str:
-    """Return the name of the outcome."""
-    return f"unwanted {tool}"
-
-
-def wrong(tool: str, key: str) -> str:
-    """Return the name of the outcome."""
-    return f"wrong {tool} {key}"
-
-
-def condition_of(lesson: Lesson) -> Condition:
-    """Return the condition of a lesson that has one, else the empty one."""
-    return lesson.condition if isinstance(lesson, Avoid | Refused) else ()
 
 
 def refused(tool: str, error: str) -> str:
@@ -119,22 +100,6 @@ def _outcomes(corpus: Corpus, facts: Facts) -> set[str]:
     }
     if wanted - made:
         found.add(LEFT_OUT)
-    found |= {unwanted(tool) for tool, _ in made - wanted if is_name(tool)}
-    return found | _wrong(corpus, facts)
-
-
-def _wrong(corpus: Corpus, facts: Facts) -> set[str]:
-    """Compare the last accepted call on each thing with the expected ones on it, and take the nearest."""
-    last = {_done(corpus, c.tool, c.arguments): c for c in facts.calls if not c.refused}
-    found: set[str] = set()
-    for done, call in last.items():
-        options = [
-            frozenset(k for k in call.arguments.keys() | a if differs(call.arguments.get(k), a.get(k)))
-            for tool, a in facts.expected or ()
-            if changes_something(tool) and _done(corpus, tool, a) == done
-        ]
-        nearest = min(options, key=lambda keys: (len(keys), sorted(keys)), default=frozenset())
-        found |= {wrong(call.tool, key) for key in nearest if is_name(key)}
     return found
 
 

@@ -94,10 +94,6 @@ def _saying(outcome: str) -> str:
     kind, _, rest = outcome.partition(" ")
     if outcome == "left out":
         return "Failed for want of a needed call"
-    if kind == "unwanted":
-        return "Failed with the call unwanted"
-    if kind == "wrong":
-        return f"Failed with a wrong `{rest.rsplit(' ', 1)[-1]}`"
     if kind == FAILED:
         return f"Failed `{rest}`"
     return "Refused so"

@@ -36,7 +36,7 @@ TOTAL = Term("value", Ref("total", ("order_id",)))
 
 
 @given(st.lists(atoms, min_size=1, max_size=3).map(tuple))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_conditions_are_read_back(condition: tuple[Atom, ...]) -> None:
     assert parse_condition(condition_words(condition)) == condition
 
@@ -55,7 +55,7 @@ def test_conditions_are_read_back(condition: tuple[Atom, ...]) -> None:
         (Atom("more", TIER, 1.0), None),
     ],
 )
-def test_atoms_hold_or_fail_or_are_open(atom: Atom, held: bool | None) -> None:
+def test_atoms_hold_or_fail_or_are_open(atom: Atom, held: object) -> None:
     assert atom.holds({TIER: ("gold",), AMOUNT: (300.0,), TOTAL: (400.0,)}) is held
 
 

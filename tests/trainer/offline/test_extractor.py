@@ -4,7 +4,7 @@ import asyncio
 
 from tests.trainer.offline.world import call, rollout, say
 from trainer.offline import OfflineExtractor
-from xpstore.trajectory import Trajectory
+from xpstore.trajectory import Trajectory  # noqa: TC001
 
 READ = call("get_order", {"order_id": "O17"}, {"order_id": "O17", "name": "Ann Lee"})
 CANCEL = call("cancel_order", {"order_id": "O17"}, "Error: order O17 is locked", refused=True)

@@ -40,7 +40,7 @@ def test_criteria_name_the_rule() -> None:
 
 def test_the_order_of_rollouts_does_not_matter(learned: Learning) -> None:
     again = facts_of(cases=24, trials=6)
-    random.Random(3).shuffle(again)
+    random.Random(3).shuffle(again)  # noqa: S311
     found = learn(again)
     assert found.lessons == learned.lessons
     assert [(t.lesson, why) for t, why in found.dropped] == [(t.lesson, why) for t, why in learned.dropped]
@@ -56,7 +56,7 @@ def test_where_nothing_is_true_almost_nothing_is_written() -> None:
     written = 0
     for seed in range(12):
         ended = [f.failed for f in made]
-        random.Random(seed).shuffle(ended)
+        random.Random(seed).shuffle(ended)  # noqa: S311
         written += len(learn([replace(f, failed=bad) for f, bad in zip(made, ended, strict=True)]).lessons)
     assert written <= 2
     assert sum(ALLOWED.values()) <= 0.2

@@ -68,7 +68,7 @@ def test_nothing_is_known_of_what_was_not_read() -> None:
         ("x", "y", True),
     ],
 )
-def test_values_differ_in_what_both_state(new: object, old: object, differ: bool) -> None:
+def test_values_differ_in_what_both_state(new: object, old: object, differ: object) -> None:
     assert differs(new, old) is differ  # type: ignore[arg-type]
 
 

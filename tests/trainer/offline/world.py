@@ -75,9 +75,11 @@ def facts(messages: Sequence[Message], **options: object) -> Facts:
     return read_facts(made, made.evaluation)
 
 
-def shop(cases: int = 12, trials: int = 6, seed: int = 1, *, criteria: bool = False) -> list[Rollout]:
+def shop(
+    cases: int = 12, trials: int = 6, seed: int = 1, *, criteria: bool = False, name: str = "case"
+) -> list[Rollout]:
     """Orders older than thirty days and shipped ones may not be cancelled; the agent does not know."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     found: list[Rollout] = []
     for number in range(cases):
         age = rng.choice([3, 12, 22, 28, 34, 45, 70]) if number % 2 else rng.choice([36, 44, 58, 80])
@@ -88,8 +90,10 @@ def shop(cases: int = 12, trials: int = 6, seed: int = 1, *, criteria: bool = Fa
             "status": rng.choice(["pending", "packed"]),
             "total": rng.randrange(20, 900),
         }
-        for trial in range(trials):
-            found.append(_served(f"case-{number}", trial, order, rng, broken=age > 30, criteria=criteria))
+        found += [
+            _served(f"{name}-{number}", trial, order, rng, broken=age > 30, criteria=criteria)
+            for trial in range(trials)
+        ]
     return found
 
 
