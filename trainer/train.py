@@ -69,9 +69,11 @@ class TrainReport(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """1 when every new rollout failed, else 0."""
-        fresh = self.rollouts - len(self.already)
-        return 1 if fresh and len({f.rollout for f in self.failures}) >= fresh else 0
+        """1 when every new rollout failed, or none was taken at all; else 0."""
+        refused = {f.rollout for f in self.failures if f.stage == "receive"}
+        failed = {f.rollout for f in self.failures} - refused
+        fresh = self.rollouts - len(self.already) - len(refused)
+        return 1 if (fresh and len(failed) >= fresh) or len(refused) == self.rollouts else 0
 
 
 async def train_files(  # noqa: PLR0913  # the options of `xp train`
