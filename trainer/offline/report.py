@@ -24,7 +24,7 @@ def report(learning: Learning, undone: Sequence[str]) -> dict[str, JsonValue]:
     for trial, why in learning.dropped:
         dropped.setdefault(trial.lesson.family, Counter())[why] += 1
     for family, count in learning.untested.items():
-        dropped.setdefault(family, Counter())["too little support to test"] += count
+        dropped.setdefault(family, Counter())["too little support, or the same as another"] += count
     bench = learning.bench
     return {
         "rollouts": len(bench.corpus.rollouts) if bench else 0,
