@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LACK = (
     r"(?:(?:do|did|does|ca|could|have)n.t|cannot|not|never|no|forg[eo]t\w*|lost|without|unable)"
-    r"\b[^.?!\n]{0,60}?\b"
+    r"\b(?:(?!\bbut\b)[^.?!\n]){0,60}?\b"
 )
 _YES = re.compile(
     r"^\W*(?:yes|yeah|yep|sure|okay|ok|correct|confirmed|absolutely|sounds good|that works|perfect)\b"
@@ -28,7 +28,7 @@ _YES = re.compile(
 @lru_cache(maxsize=256)
 def _lacks(key: str) -> re.Pattern[str]:
     """Return what finds "I don't have the order id" for the key `order_id`."""
-    return re.compile(_LACK + r"[\s_-]?".join(map(re.escape, words(key))) + r"s?\b", re.IGNORECASE)
+    return re.compile(_LACK + r"[\s_-]?".join(map(re.escape, words(key))) + r"s?\b(?! is\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,14 @@ def test_a_missing_identifier_is_understood(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["My order id is O1.", "I don't like it. The order id is O1.", "I don't have time."]
+    "text",
+    [
+        "My order id is O1.",
+        "I don't like it. The order id is O1.",
+        "I don't have time.",
+        "I don't know my name, but my order id is O1.",
+        "No name, the order id is O1.",
+    ],
 )
 def test_other_talk_is_not(text: str) -> None:
     assert LOOK_UP.judge(facts([say("user", text)])) == "silent"
