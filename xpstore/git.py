@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import ObjectType
 
+from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_commit, parse_tree
 from xpstore.trees import EMPTY, find
@@ -84,8 +85,6 @@ class Repo:
     """One git repository, bare or with a working tree."""
 
     def __init__(self, raw: pygit2.Repository) -> None:
-        # process-wide, and off by default: a ref must reach the disk after the pack it points into
-        pygit2.settings.enable_fsync_gitdir(True)
         # as in git: deflate's checksum is checked at every reading, the SHA-1 by fsck; it is half of the time
         pygit2.settings.enable_strict_hash_verification(False)
         self._raw = raw
@@ -189,6 +188,10 @@ class Repo:
                     transaction.remove(move.ref)
                 else:
                     transaction.set_target(move.ref, move.new, message=move.reason)
+        # not left to libgit2: it syncs each file and folder of the reflog too, one after the other
+        files = [self.common_dir / move.ref for move in moves]
+        with _failing("sync the refs", self.place):
+            sync([*files, *dict.fromkeys(file.parent for file in files)])
         return True
 
     @contextmanager

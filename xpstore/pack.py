@@ -21,6 +21,7 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from xpstore.durable import sync
 from xpstore.errors import RepositoryError
 
 if TYPE_CHECKING:
@@ -75,13 +76,18 @@ def _write(keep: Path, objects: Sequence[GitObject]) -> None:
     pack, index = encode(objects)
     try:
         _note(keep)
-        _durable(keep.with_suffix(".pack"), pack)
-        _durable(keep.with_suffix(".idx"), index)  # last: git finds a pack by its index
-        folder = os.open(keep.parent, os.O_RDONLY)
+        files = [keep.with_suffix(".pack"), keep.with_suffix(".idx")]
+        drafts = [file.with_name(f"{file.name}{DRAFT}") for file in files]  # not tmp_*: git prune takes those
         try:
-            os.fsync(folder)
+            for draft, data in zip(drafts, (pack, index), strict=True):
+                _create(draft, data, 0o444)
+            sync(drafts)
+            for draft, file in zip(drafts, files, strict=True):
+                draft.rename(file)  # the index last: git finds a pack by it
         finally:
-            os.close(folder)
+            for draft in drafts:
+                draft.unlink(missing_ok=True)
+        sync([keep.parent])
     except OSError as error:
         for suffix in (".idx", ".pack"):
             keep.with_suffix(suffix).unlink(missing_ok=True)
@@ -92,28 +98,16 @@ def _write(keep: Path, objects: Sequence[GitObject]) -> None:
 
 
 def _note(keep: Path) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        handle = os.open(keep, flags, 0o644)
+        _create(keep, KEEP_NOTE.encode(), 0o644)
     except FileNotFoundError:
         keep.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(keep, flags, 0o644)
-    with os.fdopen(handle, "wb", buffering=0) as out:
-        out.write(KEEP_NOTE.encode())
+        _create(keep, KEEP_NOTE.encode(), 0o644)
 
 
-def _durable(path: Path, data: bytes) -> None:
-    draft = path.with_name(f"{path.name}{DRAFT}")  # not tmp_*: git prune removes those at once
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(handle)
-        draft.rename(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+def _create(path: Path, data: bytes, mode: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
+        out.write(data)
 
 
 def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
