@@ -25,6 +25,12 @@ def git(where: Path, *args: str) -> str:
     return done.stdout.rstrip("\n")
 
 
+def every_object(where: Path) -> bytes:
+    """Return the content of every object in the repository, reachable or not."""
+    command = ["git", "cat-file", "--batch-all-objects", "--batch", "--unordered"]
+    return subprocess.run(command, cwd=where, capture_output=True, check=True).stdout
+
+
 def fsck(where: Path) -> None:
     """Assert that git finds nothing wrong; dangling objects are fine."""
     done = subprocess.run(
