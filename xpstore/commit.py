@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import evidence, guards, layout, objects, publish, record, trees, witness
+from xpstore import evidence, guards, layout, maintain, objects, publish, record, trees, witness
 from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import blob_id
@@ -80,6 +80,7 @@ def commit(
         return True
 
     publish.retried(loc.repo, attempt, ref)
+    maintain.when_needed(loc)
     return done
 
 

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import layout, objects, publish, trees, witness
+from xpstore import layout, maintain, objects, publish, trees, witness
 from xpstore.errors import FormatError, RefusedError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import canonical_json, content_id
@@ -143,6 +143,7 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
         return True
 
     publish.retried(loc.repo, attempt, loc.evidence_ref)
+    maintain.when_needed(loc)
     return landed[-1]
 
 

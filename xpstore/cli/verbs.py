@@ -28,7 +28,7 @@ LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("See what was learned", ("log", "show", "diff", "status")),
     ("Give it to an agent", ("context", "search")),
     ("Change your mind", ("revert", "promote", "deprecate", "archive", "forget")),
-    ("Check and set up", ("verify", "completion")),
+    ("Check and set up", ("verify", "maintain", "completion")),
 )
 OTHERS = "Further commands"
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
+from xpstore import maintain, pack
+from xpstore.commit import commit
+from xpstore.objects import make
+
+
+def litter(folder: Path, count: int) -> None:
+    for number in range(count):
+        with pack.kept(folder, [make("blob", b"%d" % number)]):
+            pass
+
+
+def test_packs_are_folded_and_nothing_is_lost(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
+    assert not maintain.when_needed(loc)
+    litter(loc.repo.pack_dir, maintain.MANY)
+    assert maintain.when_needed(loc)
+    assert len(list(loc.repo.pack_dir.glob("*.pack"))) < 5
+    assert texts(loc, "main") == {"a": page("a")}
+    # what no ref reaches is still there: somebody may be about to need it
+    assert git(tmp_path, "cat-file", "blob", make("blob", b"0").id) == "0"
+    commit(loc, [make_plan(loc, upsert("b", page("b")))], "main")
+    fsck(tmp_path)
+
+
+def test_a_pack_that_is_being_published_is_not_touched(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    with pack.kept(loc.repo.pack_dir, [make("blob", b"mine")]):
+        litter(loc.repo.pack_dir, maintain.MANY)
+        (mine,) = loc.repo.pack_dir.glob("*.keep")
+        maintain.maintain(loc)
+        assert mine.with_suffix(".pack").exists()
+
+
+def test_the_user_s_settings_decide_what_happens_by_itself(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    litter(loc.repo.pack_dir, maintain.MANY + 1)
+    for key, off, on in (("gc.auto", "0", "100"), ("maintenance.auto", "false", "true")):
+        git(tmp_path, "config", key, off)
+        assert not maintain.when_needed(loc)
+        git(tmp_path, "config", key, on)
+    done = maintain.maintain(loc)
+    assert done is not None
+    assert done.packs_before > maintain.MANY > done.packs_after
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    with maintain._alone(loc.repo) as first:
+        assert first
+        assert maintain.maintain(loc) is None
+
+
+def test_history_of_a_file_has_a_graph(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
+    maintain.maintain(loc)
+    assert list((loc.repo.common_dir / "objects/info/commit-graphs").glob("*.graph"))
+    git(tmp_path, "commit-graph", "verify")
+    fsck(tmp_path)
+    assert texts(loc, "main") == {"a": page("a")}
+
+
+def test_writers_go_on_meanwhile(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.writer", str(tmp_path), "main", name, "40"],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.DEVNULL,
+        )
+        for name in ("w", "v")
+    ]
+    rounds = 0
+    while any(writer.poll() is None for writer in writers):
+        maintain.maintain(loc)
+        rounds += 1
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert rounds
+    assert len(texts(loc, "main")) == 80
+    fsck(tmp_path)
