@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("size", [1_000, 10_000])
-def test_a_snapshot(size: int, full: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_a_snapshot(size: int, *, full: bool, tmp_path: Path) -> None:
     world = World(tmp_path / "store", size, 0)
     plain = tmp_path / "plain"
     plain.mkdir()
@@ -44,7 +44,11 @@ def test_a_snapshot(size: int, full: bool, tmp_path: Path) -> None:  # noqa: FBT
         )
     )
     read = found["plain files, read"]
-    table(f"snapshot, {size} experiences", ("ms CPU", "of reading"), {n: (v, v / read) for n, v in found.items()})
+    table(
+        f"snapshot, {size} experiences",
+        ("ms CPU", "of reading"),
+        {n: (v, v / read) for n, v in found.items()},
+    )
     found = medians(
         interleave(
             {
@@ -57,10 +61,14 @@ def test_a_snapshot(size: int, full: bool, tmp_path: Path) -> None:  # noqa: FBT
         )
     )
     parsed = found["plain files, parsed"]
-    table(f"parsed, {size} experiences", ("ms CPU", "of parsing"), {n: (v, v / parsed) for n, v in found.items()})
+    table(
+        f"parsed, {size} experiences",
+        ("ms CPU", "of parsing"),
+        {n: (v, v / parsed) for n, v in found.items()},
+    )
 
 
-def test_search_over_ten_thousand(full: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_search_over_ten_thousand(*, full: bool, tmp_path: Path) -> None:
     world = World(tmp_path / "store", 10_000 if full else 2_000, 0)
     texts = list(world.texts.items())
     kept = tmp_path / "index"

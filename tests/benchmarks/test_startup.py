@@ -11,7 +11,7 @@ from tests.builders import git
 from xpstore.commit import commit
 
 
-def test_what_people_type(full: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_what_people_type(*, full: bool, tmp_path: Path) -> None:
     world = World(tmp_path, 100, 10)
     for _ in range(20):
         commit(world.loc, [world.plan()], "main")
