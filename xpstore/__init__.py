@@ -29,7 +29,7 @@ _HOME = {
     "PolicyUpdatePlan": "xpstore.plan",
     "RefusedError": "xpstore.errors",
     "RevertResult": "xpstore.revert",
-    "Review": "xpstore.history",
+    "Review": "xpstore.review",
     "RolloutRef": "xpstore.plan",
     "SemanticGradient": "xpstore.gradient",
     "StatusResult": "xpstore.status",

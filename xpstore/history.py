@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import events, evidence, gitcli, layout, location, recognise, review
+from xpstore import events, evidence, gitcli, layout, location, recognise
 from xpstore.errors import NotFoundError
-from xpstore.worktree import EMPTY_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from xpstore.events import Entry
     from xpstore.location import Location
-    from xpstore.review import Lesson
 
 _HEX = re.compile(r"[0-9a-f]{4,40}")
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    """One commit as a reviewer wants to see it."""
-
-    entry: Entry
-    diff: str
-    """Unified diff of the experiences."""
-    lessons: tuple[Lesson, ...]
-    """What its plans taught, each with its evidence; none for people's plans and commits."""
 
 
 def log(
@@ -78,15 +64,16 @@ def candidates(loc: Location) -> list[str]:
     """Return the open candidate branches of this store (`train/…`), sorted; merged ones are not open."""
     prefix = loc.candidate_prefix
     found = loc.repo.refs(f"{layout.HEADS}{prefix}")
-    main = loc.repo.ref(loc.main_ref)
+    main = loc.repo.ref(loc.main_ref) if found else None
+    merged = gitcli.run(loc.repo.place, ["branch", "--merged", main, "--format=%(refname)"]) if main else b""
+    closed = set(merged.decode("utf-8", "surrogateescape").splitlines())
     others: set[str] = set()
     if not loc.config.name and any("/" in ref.removeprefix(f"{layout.HEADS}{prefix}") for ref in found):
         others = {at.config.name for at in location.stores(loc.repo) if at.config.name}
     return [
         ref.removeprefix(layout.HEADS)
-        for ref, tip in found.items()
-        if ref.removeprefix(f"{layout.HEADS}{prefix}").partition("/")[0] not in others
-        and not (main and loc.repo.is_ancestor(tip, main))
+        for ref in found
+        if ref not in closed and ref.removeprefix(f"{layout.HEADS}{prefix}").partition("/")[0] not in others
     ]
 
 
@@ -141,18 +128,6 @@ def commit_of_plan(loc: Location, plan_id: str, *, within: str | None = None) ->
     named = (e for e in log(loc, within or loc.config.main) if plan_id in e.plan_ids)
     found = next(named, None)  # a commit that has only a title left
     return found.commit if found else ""
-
-
-def show(loc: Location, plan_or_rev: str) -> Review:
-    """Return a plan or commit with its diff and the evidence of each lesson.
-
-    Raises NotFoundError for what is unknown or changes no experience, FormatError for an altered record.
-    """
-    found = events.entry_of(loc, find_commit(loc, plan_or_rev))
-    entry = recognise.recognised(loc, [found])[0]
-    text = changes(loc, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
-    lessons = tuple(lesson for plan_id in entry.plan_ids for lesson in review.lessons(loc, plan_id))
-    return Review(entry, text, lessons)
 
 
 def diff(loc: Location, a: str, b: str, name: str | None = None) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, frontmatter
+from xpstore import events, evidence, frontmatter, history, recognise
 from xpstore.document import Document
 from xpstore.errors import DocumentError, FormatError
+from xpstore.worktree import EMPTY_TREE
 
 if TYPE_CHECKING:
+    from xpstore.events import Entry
     from xpstore.location import Location
 
 _INDENT = "    "  # of the rationale in a patch file
@@ -55,6 +57,29 @@ class Lesson:
     rollouts: tuple[Seen, ...]
     """Failed ones first, then by case."""
     notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One commit as a reviewer wants to see it."""
+
+    entry: Entry
+    diff: str
+    """Unified diff of the experiences."""
+    lessons: tuple[Lesson, ...]
+    """What its plans taught, each with its evidence; none for people's plans and commits."""
+
+
+def show(loc: Location, plan_or_rev: str) -> Review:
+    """Return a plan or commit with its diff and the evidence of each lesson.
+
+    Raises NotFoundError for what is unknown or changes no experience, FormatError for an altered record.
+    """
+    found = events.entry_of(loc, history.find_commit(loc, plan_or_rev))
+    entry = recognise.recognised(loc, [found])[0]
+    text = history.changes(loc, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
+    taught = tuple(lesson for plan_id in entry.plan_ids for lesson in lessons(loc, plan_id))
+    return Review(entry, text, taught)
 
 
 def lessons(loc: Location, plan_id: str) -> list[Lesson]:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from xpstore import commit, evidence, forget, history, init, layout, note, revert, snapshot, status, verify
+from xpstore import (
+    commit,
+    evidence,
+    forget,
+    history,
+    init,
+    layout,
+    note,
+    revert,
+    review,
+    snapshot,
+    status,
+    verify,
+)
 from xpstore.location import Location
 
 if TYPE_CHECKING:
@@ -16,9 +29,9 @@ if TYPE_CHECKING:
     from xpstore.evidence import EvidenceFile
     from xpstore.experience import ExperienceSet, PolicyStatus
     from xpstore.forget import Forgotten
-    from xpstore.history import Review
     from xpstore.plan import PolicyUpdatePlan
     from xpstore.revert import RevertResult
+    from xpstore.review import Review
     from xpstore.status import StatusResult
     from xpstore.trajectory import Trajectory
     from xpstore.verify import Finding
@@ -101,7 +114,7 @@ class ExperienceStore:
 
     def show(self, plan_or_rev: str) -> Review:
         """Return a plan with its diff and the evidence of each lesson. Raises NotFoundError."""
-        return history.show(self.location, plan_or_rev)
+        return review.show(self.location, plan_or_rev)
 
     def diff(self, a: str, b: str, name: str | None = None) -> str:
         """Return git's diff of the experiences between two revisions. Raises NotFoundError."""

@@ -10,6 +10,7 @@ from xpstore import history
 from xpstore.commit import commit
 from xpstore.errors import NotFoundError
 from xpstore.location import Location
+from xpstore.review import show
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,7 +180,7 @@ def test_deletions_by_plans_are_listed(loc: Location):
 
 def test_a_review_has_diff_lessons_and_evidence(loc: Location):
     lesson = taught_with_evidence(loc, "a", None, ("One.",))
-    review = history.show(loc, lesson.plan.plan_id[:8])
+    review = show(loc, lesson.plan.plan_id[:8])
     assert review.entry.commit == lesson.commit
     assert "+- One." in review.diff
     (shown,) = review.lessons

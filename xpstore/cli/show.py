@@ -35,10 +35,10 @@ ROLLOUTS_SHOWN = 8
 @pass_app
 def command(app: App, what: str, *, as_json: bool) -> None:
     """Show; see the module's docstring."""
-    from xpstore import history
+    from xpstore import review
 
     location = app.location()
-    found = history.show(location, what)
+    found = review.show(location, what)
     entry = found.entry
     if as_json:
         emit(

@@ -20,7 +20,7 @@ print(json.dumps([code, sorted({m.partition('.')[0] for m in sys.modules})]), fi
 @pytest.mark.parametrize(
     ("args", "allowed"),
     [
-        (["log"], {"pygit2", "cffi", "yaml"}),
+        (["log"], {"pygit2", "cffi"}),
         (["show"], {"pygit2", "cffi", "yaml"}),
         (["diff", "main~0", "main"], {"pygit2", "cffi", "yaml"}),
         (["completion", "zsh"], set()),
