@@ -5,7 +5,7 @@ Public names are imported when they are first used: `from xpstore import Experie
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 
 # Public name → the module that has it.
 _HOME = {
@@ -44,7 +44,8 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  # one list of names,
 def __getattr__(name: str) -> object:
     """Import a public name when it is asked for; `__version__` is the installed package's."""
     if name == "__version__":
-        return metadata.version("xpstore")
+        # loaded only here: it takes as long as half of pygit2
+        return str(import_module("importlib.metadata").version("xpstore"))
     if name not in _HOME:
         raise AttributeError(f"module 'xpstore' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

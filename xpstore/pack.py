@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import struct
 import time
 import zlib
@@ -45,7 +44,7 @@ def kept(folder: Path, objects: Sequence[GitObject]) -> Iterator[None]:
     if not objects:
         yield
         return
-    keep = folder / f"pack-{secrets.token_hex(20)}.keep"
+    keep = folder / f"pack-{os.urandom(20).hex()}.keep"
     try:
         _write(keep, objects)
         yield

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,9 @@ COMPLETE = "_XP_COMPLETE"
 @click.option("-C", "directories", metavar="DIR", multiple=True, help="Work as if started there; adds up.")
 @click.option("--store", metavar="NAME", help="Name, id or folder of the store, where there are several.")
 @click.option("-P", "--no-pager", is_flag=True, help="Write long output straight to the terminal.")
-@click.version_option(version("xpstore"), "--version", prog_name="xp", message="%(prog)s %(version)s")
+@click.version_option(
+    None, "--version", package_name="xpstore", prog_name="xp", message="%(prog)s %(version)s"
+)
 @click.pass_context
 def cli(ctx: click.Context, directories: tuple[str, ...], store: str | None, *, no_pager: bool) -> None:
     """Keep what agents learn in git: every lesson is a commit to read, test and undo."""

@@ -6,10 +6,8 @@ is its line in `xp --help`; it is read from the source, so listing the verbs imp
 
 from __future__ import annotations
 
-import ast
-import importlib.util
-from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,8 @@ import click
 from xpstore.errors import RepositoryError, UsageError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from click.shell_completion import CompletionItem
 
 GROUP = "xpstore.commands"
@@ -35,6 +35,8 @@ OTHERS = "Further commands"
 
 def installed() -> dict[str, EntryPoint]:
     """Return the verbs that are installed, by name; of two with one name, the store's own wins."""
+    from importlib.metadata import entry_points  # reads every package that is installed
+
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=GROUP):
         if entry.name not in found or entry.module.partition(".")[0] == "xpstore":
@@ -42,8 +44,19 @@ def installed() -> dict[str, EntryPoint]:
     return found
 
 
+def _own(name: str) -> click.Command | None:
+    """Return one of the store's own verbs, which win anyway: asking all packages takes too long."""
+    known = any(name in names for _, names in LAYOUT)
+    if not known or not Path(__file__).with_name(f"{name}.py").is_file():
+        return None
+    command = getattr(import_module(f"xpstore.cli.{name}"), "command", None)
+    return command if isinstance(command, click.Command) else None
+
+
 def summary(entry: EntryPoint) -> str:
     """Return the first line of the docstring of the verb's module, without importing anything."""
+    import ast
+
     source = _source(entry.module)
     if source is None:
         return ""
@@ -53,7 +66,7 @@ def summary(entry: EntryPoint) -> str:
 
 def _source(module: str) -> Path | None:
     top, *rest = module.split(".")
-    spec = importlib.util.find_spec(top)  # a name without dots: found, not imported
+    spec = find_spec(top)  # a name without dots: found, not imported
     if spec is None:
         return None
     if not rest:
@@ -80,6 +93,9 @@ class VerbGroup(click.Group):
         Raises RepositoryError where its module does not import or holds no command.
         """
         del ctx
+        own = _own(cmd_name)
+        if own is not None:
+            return own
         entry = installed().get(cmd_name)
         if entry is None:
             return None
@@ -110,8 +126,9 @@ class VerbGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb that the arguments name. Raises UsageError with the closest one as the hint."""
         name = args[0]
-        verbs = installed()
-        if name not in verbs and not ctx.resilient_parsing:
+        if _own(name) is None and not ctx.resilient_parsing and name not in (verbs := installed()):
+            from difflib import get_close_matches
+
             close = get_close_matches(name, verbs, 1)
             hint = f"Did you mean 'xp {close[0]}'?" if close else "'xp --help' lists the commands."
             raise UsageError(f"'{name}' is not an xp command", hint=hint)
