@@ -15,12 +15,14 @@ from trainer.offline.grammar import (
     Confirm,
     DoCall,
     LookUp,
+    MakeSure,
     NoRepeat,
     NotAfter,
     Once,
     ReadAll,
     Recover,
     Refused,
+    SeeThrough,
     TakeFrom,
 )
 from trainer.offline.masking import is_name
@@ -45,7 +47,7 @@ _Support = dict[Atom, frozenset[tuple[str, str, int]]]
 def candidates(corpus: Corpus) -> list[Lesson]:
     """Return the lessons to try, each once, in a stable order."""
     found: dict[str, Lesson] = {}
-    for source in (_orders, _talk, _errors, _lists, _decisions):
+    for source in (_orders, _talk, _wanted, _errors, _lists, _decisions):
         for lesson in source(corpus):
             found.setdefault(lesson.sentence(), lesson)
     return [found[sentence] for sentence in sorted(found)]
@@ -69,6 +71,15 @@ def _talk(corpus: Corpus) -> Iterator[Lesson]:
     for _, key, source, listing in corpus.listings:
         if is_id(key):
             yield LookUp(source, key, listing)
+
+
+def _wanted(corpus: Corpus) -> Iterator[Lesson]:
+    yield SeeThrough("")
+    for tool in corpus.writing:
+        yield SeeThrough(tool)
+        keys = {k for r in corpus.rollouts for c in r.of(tool) for k in c.arguments}
+        for key in sorted(filter(is_name, keys)):
+            yield MakeSure(tool, key)
 
 
 def _lists(corpus: Corpus) -> Iterator[Lesson]:

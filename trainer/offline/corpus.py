@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from trainer.offline.masking import is_name, is_value, words
+from trainer.offline.masking import changes_something, is_name, is_value
 from trainer.offline.objects import Term, leaves
 
 if TYPE_CHECKING:
@@ -21,12 +21,6 @@ MAX_VALUES = 12
 """A key with more distinct values than this holds instance data, not vocabulary."""
 MIN_CASES = 3
 """Support that a value, a tool or a lesson needs."""
-_READING = frozenset(
-    {
-        "get", "list", "search", "find", "read", "lookup", "look", "fetch", "query", "show", "view", "check",
-        "describe", "calculate", "compute", "think", "count", "inspect", "retrieve", "browse", "validate",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -127,8 +121,3 @@ def _texts(arguments: Mapping[str, JsonValue], data: JsonValue) -> Iterator[tupl
         for path, value in leaves(source):
             if isinstance(value, str):
                 yield path.rsplit(".", 1)[-1], value
-
-
-def changes_something(tool: str) -> bool:
-    """Say whether a tool's name does not begin with a verb of reading, such as get, list, search."""
-    return (words(tool) or ("",))[0] not in _READING

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.domain import RubricEvaluation
-from trainer.offline.corpus import changes_something
 from trainer.offline.facts import Call, Facts, read_facts
-from trainer.offline.masking import error_template, is_name
+from trainer.offline.masking import changes_something, error_template, is_name
 from trainer.offline.page import page_name
 from xpstore.trajectory import Trajectory
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from trainer.offline.bench import MINED_SCORE, Bench, Trial, failed_table
 from trainer.offline.corpus import MIN_CASES, Corpus
-from trainer.offline.grammar import Avoid, Refused
-from trainer.offline.outcomes import FAILED
+from trainer.offline.grammar import Avoid, DoCall, Refused
+from trainer.offline.outcomes import FAILED, WANTED
 from trainer.stats import Table, difference_interval, exact_p, threshold
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trainer.offline.facts import Facts
     from trainer.offline.grammar import Lesson
 
-ALLOWED = {"reward": 0.03, "reward, decisions": 0.04, "labels": 0.03, "refusals": 0.03}
+ALLOWED = {"reward": 0.03, "reward, decisions": 0.04, "labels": 0.03, "refusals": 0.03, "wanted": 0.02}
 """False lessons per run that each group of candidates may write."""
 _SURE = 0.9  # share of the calls of a kind that a tool refuses, where it refuses that kind
 _GATE = 0.8
@@ -104,6 +104,8 @@ def learn_from(bench: Bench) -> Learning:
 def _group(trial: Trial) -> str:
     if trial.lesson.family == "refused":
         return "refusals"
+    if trial.lesson.family in WANTED:
+        return "wanted"
     name = "reward" if trial.outcome.split(" ", 1)[0] == FAILED else "labels"
     return f"{name}, decisions" if trial.lesson.family == "decision" else name
 
@@ -126,7 +128,9 @@ def _examined(
     bench: Bench, trial: Trial, passed: Mapping[tuple[Lesson, str], Trial], explained: Sequence[Trial]
 ) -> tuple[str, Learned | None]:
     """Return the lesson, or why it is none."""
-    if why := _overdone(bench, trial, passed) or _redundant(bench, trial, explained):
+    if why := (
+        _overdone(bench, trial, passed) or _needless(bench, trial) or _redundant(bench, trial, explained)
+    ):
         return why, None
     only = bench.left_out(trial)
     table = bench.table(trial.verdicts, trial.outcome, only)
@@ -151,6 +155,15 @@ def _overdone(bench: Bench, trial: Trial, passed: Mapping[tuple[Lesson, str], Tr
         if exact_p([rest]) > _NEEDED:
             return "a simpler lesson says it"
     return ""
+
+
+def _needless(bench: Bench, trial: Trial) -> str:
+    """Say so where cases are solved without a call that nobody, ever, should end without."""
+    if not isinstance(trial.lesson, DoCall):
+        return ""
+    rows = zip(bench.cases, trial.verdicts, bench.columns[FAILED], strict=True)
+    solved = {case for case, verdict, failed in rows if verdict == 1 and not failed}
+    return "cases are solved without it" if len(solved) >= MIN_CASES else ""
 
 
 def _redundant(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> str:

@@ -19,6 +19,13 @@ _LITERAL = re.compile(r"\S*\d\S*")
 _UNSAFE = re.compile(r"[^\w\s.,;:()<>/'%!?+-]|_{2,}")
 _TRAILING = ".,;:"
 
+_READING = frozenset(
+    {
+        "get", "list", "search", "find", "read", "lookup", "look", "fetch", "query", "show", "view", "check",
+        "describe", "calculate", "compute", "think", "count", "inspect", "retrieve", "browse", "validate",
+    }
+)  # fmt: skip
+
 
 def is_name(text: str) -> bool:
     """Say whether a tool, argument or field name is fit for a lesson: identifier-like and short."""
@@ -64,3 +71,8 @@ def _masked_word(match: re.Match[str]) -> str:
 
 def _is_plain(text: str) -> bool:
     return unicodedata.is_normalized("NFC", text) and text.isprintable()
+
+
+def changes_something(tool: str) -> bool:
+    """Say whether a tool's name does not begin with a verb of reading, such as get, list, search."""
+    return (words(tool) or ("",))[0] not in _READING

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.offline.corpus import MIN_CASES, changes_something
+from trainer.offline.corpus import MIN_CASES
 from trainer.offline.grammar import Refused
-from trainer.offline.masking import is_name
+from trainer.offline.masking import changes_something, is_name
 from trainer.offline.objects import is_id
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 FAILED = "failed"
 LEFT_OUT = "left out"
-_SITUATIONS = frozenset({"decision", "refused", "look-up", "recover", "take-from"})
+WANTED = frozenset({"see-through", "make-sure"})
+"""Families that read labels: an outcome that is made of labels would be circular."""
+_SITUATIONS = frozenset({"decision", "refused", "look-up", "recover", "take-from"}) | WANTED
 
 Columns = dict[str, tuple[bool, ...]]
 Done = tuple[str, frozenset[tuple[str, str]]]
@@ -54,6 +56,8 @@ def outcomes_for(lesson: Lesson, names: Columns) -> list[str]:
         wanted = [refused(lesson.tool, lesson.error if isinstance(lesson, Refused) else "")]
     elif lesson.family == "decision":
         wanted = criteria or [FAILED]  # where it is known what failed, the sum of all failures only blurs it
+    elif lesson.family in WANTED:
+        wanted = [FAILED]
     else:
         wanted = [FAILED, LEFT_OUT, *criteria]
     return [name for name in wanted if name in names]

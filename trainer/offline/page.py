@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.offline.grammar import ORDER, parse_lesson
+from trainer.offline.grammar.wanted import GENERAL
 from trainer.offline.masking import words
 from xpstore.document import Document, Section, Statement
 from xpstore.errors import InvalidNameError
@@ -49,7 +50,16 @@ def page_name(tool: str) -> str:
 
 def situation(tool: str) -> Entry:
     """Return the statement that says when a page applies. It has no figures and never changes."""
+    if tool == GENERAL:
+        return Entry("Situation", "- The task asks for a change, whatever it is.")
     return Entry("Situation", f"- The task needs `{tool}`, or seems to.")
+
+
+def description(tool: str) -> str:
+    """Return when to read the page. It has no figures and never changes."""
+    if tool == GENERAL:
+        return "What to see to before a task ends. Read it for every task."
+    return f"When to call `{tool}`, when not to, and what to do first. Read it before."
 
 
 def new_page(tool: str, entries: Iterable[Entry]) -> str:
@@ -58,7 +68,7 @@ def new_page(tool: str, entries: Iterable[Entry]) -> str:
     return Document.build(
         {
             "name": page_name(tool),
-            "description": f"When to call `{tool}`, when not to, and what to do first. Read it before.",
+            "description": description(tool),
             "status": "production",
         },
         [(name, [e.text for e in chosen if e.section == name]) for name in SECTIONS if _has(chosen, name)],

@@ -11,6 +11,9 @@
     no-repeat    Do not repeat a call of `T` unchanged after it was refused.
     take-from    When you call `T`, take `k` from what you have read; do not make one up.
     look-up      When the user does not have the `k`, call `R` and look it up under `f`.
+    make-sure    Before you call `T`, make sure that its `k` is what was asked for.
+    see-through  When a request calls for `T`, make the call before you end; do not stop at asking.
+                 When a request calls for a change, make every call for it before you end; …
     confirm      Wait for the user's clear yes right before you call `T`.
 
 CONDITION is described in `condition`. ERROR is a refusal with literals masked (`masking.error_template`).
@@ -24,14 +27,16 @@ from trainer.offline.grammar.decision import Avoid, Refused
 from trainer.offline.grammar.errors import NoRepeat, Recover, TakeFrom
 from trainer.offline.grammar.lesson import Lesson
 from trainer.offline.grammar.talk import Confirm, LookUp
+from trainer.offline.grammar.wanted import MakeSure, SeeThrough
 
 __all__ = [
-    "FAMILIES", "ORDER", "Avoid", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp", "NoRepeat",
-    "NotAfter", "Once", "ReadAll", "Recover", "Refused", "TakeFrom", "parse_lesson",
+    "FAMILIES", "ORDER", "Avoid", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp", "MakeSure",
+    "NoRepeat", "NotAfter", "Once", "ReadAll", "Recover", "Refused", "SeeThrough", "TakeFrom", "parse_lesson",
 ]  # fmt: skip
 
 FAMILIES: tuple[type[Lesson], ...] = (
-    LookUp, CallBefore, ReadAll, TakeFrom, Confirm, Recover, DoCall, Refused, Avoid, NoRepeat, NotAfter, Once,
+    LookUp, CallBefore, ReadAll, TakeFrom, MakeSure, Confirm, Recover, SeeThrough, DoCall, Refused, Avoid,
+    NoRepeat, NotAfter, Once,
 )  # fmt: skip
 """The order in which lessons stand in a section, and in which sentences are tried."""
 ORDER = {family.family: position for position, family in enumerate(FAMILIES)}

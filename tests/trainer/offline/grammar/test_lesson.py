@@ -14,12 +14,14 @@ from trainer.offline.grammar import (
     DoCall,
     Lesson,
     LookUp,
+    MakeSure,
     NoRepeat,
     NotAfter,
     Once,
     ReadAll,
     Recover,
     Refused,
+    SeeThrough,
     TakeFrom,
     parse_lesson,
 )
@@ -42,6 +44,8 @@ lessons = st.one_of(
     st.builds(TakeFrom, names, names),
     st.builds(LookUp, names, names, names),
     st.builds(Confirm, names),
+    st.builds(MakeSure, names, names),
+    st.builds(SeeThrough, names | st.just("")),
 )
 
 
