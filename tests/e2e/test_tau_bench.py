@@ -119,11 +119,8 @@ def test_no_instance_data_in_the_lessons(store, tau_bench):
 
 def test_a_second_run_has_nothing_to_learn(store, tau_bench):
     before = store.git("for-each-ref")
-    again = store.json("train", str(tau_bench), "--branch", BRANCH)
-    assert len(again["already"]) == 160
-    assert again["plans"] == []
-    assert store.git("for-each-ref") == before
-    assert "already learned" in store.xp("train", str(tau_bench))
+    said = store.xp("train", str(tau_bench))
+    assert "160 already learned" in said
     assert store.git("for-each-ref") == before
 
 
