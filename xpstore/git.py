@@ -1,11 +1,12 @@
 """The pygit2 door: what the store reads from a repository, and the one safe way to move its refs.
 
 A Repo belongs to one thread: libgit2's objects are not shared. Nothing of pygit2 leaves this module;
-its untyped errors become RepositoryError or NotFoundError.
+its untyped errors become RepositoryError or NotFoundError. What is damaged is never taken for absent.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,11 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import ObjectType
 
+from xpstore import revision
 from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
+from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
+from xpstore.loose import LooseObjects
 from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_commit, parse_tree
 from xpstore.trees import EMPTY, find
 
@@ -57,28 +61,7 @@ def _failing(what: str, where: object) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise _failure(what, where, error) from error
-
-
-def _failure(what: str, where: object, error: Exception) -> RepositoryError:
-    return RepositoryError(f"cannot {what} in {where}: {_words(error)}", hint=_hint(error))
-
-
-def _words(error: Exception) -> str:
-    return str(error).strip().rstrip(":") or type(error).__name__
-
-
-def _hint(error: Exception) -> str:
-    text = str(error)
-    if "object format" in text:
-        return "SHA-256 repositories are not supported; use one with SHA-1 objects"
-    if "refstorage" in text or "refStorage" in text:
-        return "reftable repositories are not supported; use one made with --ref-format=files"
-    if "not owned" in text:
-        return "git config --global --add safe.directory DIRECTORY, if you trust its owner"
-    if isinstance(error, OSError):
-        return "check permissions and free space"
-    return "git fsck tells more"
+        raise failure(what, where, error) from error
 
 
 class Repo:
@@ -96,6 +79,8 @@ class Repo:
         )
         """The git directory that all working trees share."""
         self.workdir = Path(raw.workdir) if raw.workdir else None
+        self._odb = raw.odb
+        self._loose = LooseObjects(self.common_dir / "objects")
         self._trees: dict[str, Tree] = {}
         self._tree_lines = 0
         self._commits: dict[str, Commit] = {}
@@ -135,30 +120,67 @@ class Repo:
         return target if isinstance(target, str) else None
 
     def ref(self, name: str) -> str | None:
-        """Return the commit id that a full ref name points at; None where there is no such ref."""
+        """Return the commit id that a full ref name points at; None where there is no such ref.
+
+        Raises RepositoryError for a ref that is damaged, or whose commit is missing.
+        """
         try:
-            return str(self._raw.lookup_reference(name).resolve().target)
+            target = str(self._raw.lookup_reference(name).resolve().target)
         except KeyError:
             return None
         except FAILURES as error:
-            raise RepositoryError(f"cannot read {name} in {self.place}: {_words(error)}") from error
+            raise RepositoryError(
+                f"cannot read {name} in {self.place}: {words(error)}",
+                hint=f"{DAMAGE}; `git reflog show {name}` has what it was",
+            ) from error
+        if not self.has(target):
+            raise RepositoryError(
+                f"{name} in {self.place} is at {target}, which is missing",
+                hint=f"{DAMAGE}; `git reflog show {name}` has what it was",
+            )
+        return target
 
     def refs(self, prefix: str = "refs/") -> dict[str, str]:
         """Return the refs whose full name starts with `prefix` and what they point at, sorted by name."""
         with _failing("list the refs", self.place):
-            names = sorted(n for n in self._raw.listall_references() if n.startswith(prefix))
-        found = {name: self.ref(name) for name in names}
+            names = {n for n in self._raw.listall_references() if n.startswith(prefix)}
+            names.update(self._ref_files(prefix))  # libgit2 leaves out the ones that are damaged
+        found = {name: self.ref(name) for name in sorted(names)}
         return {name: target for name, target in found.items() if target}
 
+    def _ref_files(self, prefix: str) -> Iterator[str]:
+        top = prefix.rpartition("/")[0]
+        for folder, _, files in os.walk(self.common_dir / top):
+            for file in files:
+                name = f"{top}{folder.removeprefix(str(self.common_dir / top))}/{file}"
+                if name.startswith(prefix) and pygit2.reference_is_valid_name(name):
+                    yield name
+
     def resolve(self, spec: str) -> str:
-        """Return the id of the commit that a branch, tag, id, abbreviation or expression names."""
-        try:
-            found = self._raw.revparse_single(spec)
-            return str(found.peel(pygit2.Commit).id)
-        except FAILURES as error:
+        """Return the id of the commit that a branch, tag, id, abbreviation or expression names.
+
+        Raises NotFoundError where there is none, RepositoryError where something on the way is damaged.
+        """
+        if revision.ID.fullmatch(spec):
+            found = spec if self.has(spec) else None
+        else:
+            names = filter(pygit2.reference_is_valid_name, revision.ref_names(spec))
+            found = next(filter(None, map(self.ref, names)), None) or revision.computed(self.place, spec)
+        commit = self._peeled(found) if found else None
+        if commit is None:
             raise NotFoundError(
                 f"no commit {spec!r} in {self.place}", hint="git branch -a lists the branches"
-            ) from error
+            )
+        return commit
+
+    def _peeled(self, object_id: str) -> str | None:
+        """Return the commit that an object is, or that a tag names; None for a tree or a file."""
+        self._check_loose(object_id)
+        with self._reading(f"object {object_id}"):
+            kind, data = self._raw.read(object_id)
+        if kind == ObjectType.TAG:
+            return self._peeled(data[7:47].decode("ascii", "replace"))
+        return object_id if kind == ObjectType.COMMIT else None
 
     def check_ref(self, name: str) -> None:
         """Raise UsageError for a name that git does not allow for a ref."""
@@ -188,10 +210,10 @@ class Repo:
                     transaction.remove(move.ref)
                 else:
                     transaction.set_target(move.ref, move.new, message=move.reason)
-        # not left to libgit2: it syncs each file and folder of the reflog too, one after the other
-        files = [self.common_dir / move.ref for move in moves]
+        # not left to libgit2: it syncs each file and folder of the reflog too, one after the other. A file
+        # that is synced after its renaming has its name on the disk as well.
         with _failing("sync the refs", self.place):
-            sync([*files, *dict.fromkeys(file.parent for file in files)])
+            sync([self.common_dir / move.ref for move in moves])
         return True
 
     @contextmanager
@@ -204,13 +226,13 @@ class Repo:
         try:
             transaction.lock_ref(ref)
         except FAILURES as error:
-            if any(words in str(error) for words in LOCK_HELD):
-                raise Busy(_words(error)) from error
-            clash = "director" in str(error)
-            raise RepositoryError(
-                f"cannot lock {ref} in {self.place}: {_words(error)}",
-                hint="a branch and a folder of branches cannot share one name" if clash else _hint(error),
-            ) from error
+            text = str(error)
+            if any(part in text for part in LOCK_HELD) and not any(part in text for part in DISK_SAYS_NO):
+                raise Busy(words(error)) from error
+            failed = failure(f"lock {ref}", self.place, error)
+            if "director" in text:
+                failed.hint = "a branch and a folder of branches cannot share one name"
+            raise failed from error
 
     # -- objects ------------------------------------------------------------------------------------
 
@@ -223,7 +245,8 @@ class Repo:
         return known
 
     def _read_commit(self, commit_id: str) -> Commit:
-        with _failing(f"read commit {commit_id}", self.place):
+        self._check_loose(commit_id)
+        with self._reading(f"commit {commit_id}"):
             found = self._raw[commit_id].peel(pygit2.Commit)
             return Commit(
                 str(found.id),
@@ -237,13 +260,24 @@ class Repo:
             )
 
     def has(self, object_id: str) -> bool:
-        """Return whether the object is here."""
-        return object_id in self._raw
+        """Return whether the object is here, damaged or not."""
+        return object_id in self._odb
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether this is a clone whose history was cut off."""
+        return self._raw.is_shallow
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether this is a clone that left objects on the server."""
+        with _failing("read the configuration", self.place):
+            return any(entry.name.endswith((".promisor", ".partialclone")) for entry in self._raw.config)
 
     def first_parents(self, start: str) -> Iterator[Commit]:
         """Yield the commit `start` and its first parents, newest first; stops where a shallow clone does."""
         at: str | None = start
-        while at and (at == start or self.has(at)):
+        while at and (at == start or self.has(at) or not self.is_shallow):
             commit = self.commit(at)
             yield commit
             at = commit.parents[0] if commit.parents else None
@@ -254,8 +288,7 @@ class Repo:
             return True
         if not self.has(old):
             return False
-        with _failing("compare commits", self.place):
-            return self._raw.descendant_of(new, old)
+        return revision.is_ancestor(self.place, old, new)
 
     def read_tree(self, tree_id: str) -> Tree:
         """Return one tree."""
@@ -314,13 +347,33 @@ class Repo:
         return self._read(blob_id, ObjectType.BLOB)
 
     def _read(self, object_id: str, kind: ObjectType) -> bytes:
+        self._check_loose(object_id)
         try:  # no context manager: it would take as long as the reading
             found, data = self._raw.read(object_id)
         except FAILURES as error:
-            raise _failure(f"read object {object_id}", self.place, error) from error
+            raise self._unreadable(f"object {object_id}", error) from error
         if found != kind:
             raise RepositoryError(f"object {object_id} in {self.place} is no {kind.name.lower()}")
         return data
+
+    def _check_loose(self, object_id: str) -> None:
+        if problem := self._loose.problem(object_id):
+            raise RepositoryError(f"cannot read object {object_id} in {self.place}: {problem}", hint=DAMAGE)
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except FAILURES as error:
+            raise self._unreadable(what, error) from error
+
+    def _unreadable(self, what: str, error: Exception) -> RepositoryError:
+        failed = failure(f"read {what}", self.place, error)
+        if isinstance(error, KeyError) and self.is_partial:
+            failed.hint = PARTIAL
+        elif isinstance(error, KeyError) and self.is_shallow:
+            failed.hint = SHALLOW
+        return failed
 
     # -- who ----------------------------------------------------------------------------------------
 

@@ -86,9 +86,15 @@ def run(
     """Run git in the directory `where` and return its output. Raises RepositoryError on failure."""
     done = attempt(where, args, stdin=stdin, env=env)
     if done.code:
-        first = done.err.splitlines()[0] if done.err else f"exit code {done.code}"
-        raise RepositoryError(f"git {args[0]} failed in {where}: {first}", hint=done.err)
+        rest = done.err.partition("\n")[2].strip()
+        raise RepositoryError(f"git {args[0]} failed in {where}: {first(done)}", hint=rest)
     return done.out
+
+
+def first(done: Ran) -> str:
+    """Return the first line of what a failed git said."""
+    line = done.err.partition("\n")[0].strip()
+    return line.removeprefix("fatal: ").removeprefix("error: ") or f"exit code {done.code}"
 
 
 def records(out: bytes) -> list[str]:

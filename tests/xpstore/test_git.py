@@ -147,6 +147,79 @@ def test_corrupt_object_is_an_error_with_a_hint(repo: Repo) -> None:
     assert caught.value.hint
 
 
+@pytest.fixture
+def fresh(repo: Repo) -> Repo:
+    """Return the repository as another process sees it."""
+    found = Repo.discover(repo.place)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("cut", [0, 3, -8])
+def test_a_loose_commit_that_is_cut_off_is_an_error_and_not_an_endless_loop(fresh: Repo, cut: int) -> None:
+    two = git(fresh.place, "rev-parse", "main")
+    file = fresh.common_dir / "objects" / two[:2] / two[2:]
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:cut])
+    for read in (lambda: fresh.resolve("main"), lambda: fresh.resolve("HEAD"), lambda: fresh.commit(two)):
+        with pytest.raises(RepositoryError, match=two):
+            read()
+
+
+def test_a_missing_parent_is_no_end_of_history(fresh: Repo) -> None:
+    one, two = git(fresh.place, "rev-parse", "main~1"), git(fresh.place, "rev-parse", "main")
+    (fresh.common_dir / "objects" / one[:2] / one[2:]).unlink()
+    with pytest.raises(RepositoryError, match=f"{one} .*missing"):
+        list(fresh.first_parents(two))
+    with pytest.raises(RepositoryError, match=f"{one} .*missing"):
+        fresh.resolve("HEAD~1")
+    with pytest.raises(NotFoundError):
+        fresh.resolve(one)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 41, b"1" * 40 + b"\n", b"short\n"])
+def test_a_damaged_ref_is_never_taken_for_an_absent_one(fresh: Repo, data: bytes) -> None:
+    (fresh.common_dir / "refs/heads/train").mkdir()
+    (fresh.common_dir / "refs/heads/train/x").write_bytes(data)
+    for read in (fresh.ref, fresh.refs, fresh.resolve):
+        with pytest.raises(RepositoryError, match="refs/heads/train/x") as caught:
+            read("refs/heads/train/x")
+        assert "reflog" in caught.value.hint
+
+
+def test_clones_that_left_something_out_say_how_to_get_it(repo: Repo, tmp_path: Path) -> None:
+    git(repo.place, "config", "uploadpack.allowFilter", "true")
+    url = f"file://{repo.place}"
+    git(tmp_path, "clone", "-q", "--no-checkout", "--filter=blob:none", url, "partial")
+    git(tmp_path, "clone", "-q", "--depth=1", url, "shallow")
+    partial, shallow = Repo.discover(tmp_path / "partial"), Repo.discover(tmp_path / "shallow")
+    assert partial is not None
+    assert shallow is not None
+    ((_, blob),) = partial.files(partial.commit(partial.resolve("main")).tree)
+    with pytest.raises(RepositoryError) as caught:
+        partial.blob(blob)
+    assert "git fetch --refetch" in caught.value.hint
+    one, two = repo.resolve("main~1"), repo.resolve("main")
+    assert [c.id for c in shallow.first_parents(two)] == [two]
+    with pytest.raises(RepositoryError) as caught:
+        shallow.commit(one)
+    assert "--unshallow" in caught.value.hint
+
+
+def test_tags_and_remote_branches_name_commits(repo: Repo, tmp_path: Path) -> None:
+    one = repo.resolve("main~1")
+    git(repo.place, "tag", "-am", "first", "v1", one)
+    git(repo.place, "tag", "-am", "of a tag", "v2", "v1")
+    git(repo.place, "tag", "tree", f"{one}^{{tree}}")
+    assert repo.resolve("v1") == repo.resolve("v2") == repo.resolve("tags/v1") == one
+    with pytest.raises(NotFoundError):
+        repo.resolve("tree")
+    git(tmp_path, "clone", "-q", str(repo.place), "copy")
+    copy = Repo.discover(tmp_path / "copy")
+    assert copy is not None
+    assert copy.resolve("origin/main") == copy.resolve("origin") == repo.resolve("main")
+
+
 def test_person_is_the_user_of_git_or_neutral(repo: Repo) -> None:
     assert (repo.person().name, repo.person().email) == ("Pat", "pat@example.org")
     git(repo.place, "config", "--unset", "user.name")

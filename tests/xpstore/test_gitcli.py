@@ -43,7 +43,7 @@ def test_paths_are_literal(tmp_path: Path) -> None:
 
 
 def test_failures_say_what_and_where(tmp_path: Path) -> None:
-    with pytest.raises(RepositoryError, match=r"git rev-parse failed in .*: fatal: not a git repository"):
+    with pytest.raises(RepositoryError, match=r"git rev-parse failed in .*: not a git repository"):
         gitcli.run(tmp_path, ["rev-parse", "HEAD"])
     with pytest.raises(RepositoryError, match="cannot start git"):
         gitcli.run(tmp_path / "missing", ["version"])

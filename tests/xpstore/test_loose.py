@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from xpstore.loose import CHUNK, LooseObjects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHOLE = zlib.compress(b"blob 5\0hello")
+ID = "ab" + "0" * 38
+
+
+def put(folder: Path, data: bytes) -> LooseObjects:
+    (folder / ID[:2]).mkdir()
+    (folder / ID[:2] / ID[2:]).write_bytes(data)
+    return LooseObjects(folder)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (WHOLE, ""),
+        (zlib.compress(b"blob 3145728\0" + bytes(3 * CHUNK)), ""),
+        (b"", "is empty"),
+        (WHOLE[:-1], "is cut off"),
+        (WHOLE[:5], "is cut off"),
+        (bytes(64), "is no git object"),
+        (b"rubbish", "is no git object"),
+        (WHOLE[:8] + bytes(len(WHOLE) - 8), "is no git object"),
+    ],
+)
+def test_what_is_wrong_with_a_loose_object(tmp_path: Path, data: bytes, words: str) -> None:
+    problem = put(tmp_path, data).problem(ID)
+    assert problem.endswith(words)
+    assert bool(problem) == bool(words)
+
+
+def test_a_broken_one_stays_broken_and_a_whole_one_is_looked_at_once(tmp_path: Path) -> None:
+    loose = put(tmp_path, b"")
+    assert loose.problem(ID) == loose.problem(ID) != ""
+    (tmp_path / ID[:2] / ID[2:]).write_bytes(WHOLE)
+    assert not loose.problem(ID)
+    (tmp_path / ID[:2] / ID[2:]).write_bytes(b"")
+    assert not loose.problem(ID)
+
+
+def test_objects_in_packs_have_no_file(tmp_path: Path) -> None:
+    loose = put(tmp_path, WHOLE)
+    assert not loose.problem("cd" + "0" * 38)
+    assert not loose.problem("ab" + "1" * 38)
+    (tmp_path / ID[:2] / ID[2:]).unlink()
+    assert not loose.problem(ID)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, identify
+from xpstore.errors import RepositoryError
+from xpstore.revision import computed, is_ancestor, ref_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    identify(tmp_path)
+    for subject in ("one", "two", "three"):
+        git(tmp_path, "commit", "-q", "--allow-empty", "-m", subject)
+    return tmp_path
+
+
+def test_names_in_the_order_of_git() -> None:
+    assert ref_names("a/b") == [
+        "refs/a/b",
+        "refs/tags/a/b",
+        "refs/heads/a/b",
+        "refs/remotes/a/b",
+        "refs/remotes/a/b/HEAD",
+    ]
+    assert ref_names("HEAD")[0] == "HEAD"
+    assert ref_names("refs/heads/x")[0] == "refs/heads/x"
+
+
+def test_abbreviations_and_expressions(place: Path) -> None:
+    two = git(place, "rev-parse", "HEAD~1")
+    for spec in (two[:7], "HEAD~1", "main^", ":/two"):
+        assert computed(place, spec) == two
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "nothing", "a b", "a\0b", "..", "main..HEAD", "-x", "--all", "^main", "0"]
+)
+def test_what_names_nothing(place: Path, spec: str) -> None:
+    assert computed(place, spec) is None
+
+
+@pytest.mark.parametrize("data", [None, b"", b"\0" * 40])
+def test_damage_on_the_way_is_not_nothing(place: Path, data: bytes | None) -> None:
+    one, two = git(place, "rev-parse", "HEAD~2"), git(place, "rev-parse", "HEAD~1")
+    file = place / ".git" / "objects" / two[:2] / two[2:]
+    file.unlink()
+    if data is not None:
+        file.write_bytes(data)
+    with pytest.raises(RepositoryError, match=r"HEAD~2|compare") as caught:
+        computed(place, "HEAD~2")
+    assert "fsck" in caught.value.hint
+    with pytest.raises(RepositoryError, match="compare commits"):
+        is_ancestor(place, one, "main")
+
+
+def test_ancestors(place: Path) -> None:
+    assert is_ancestor(place, "main~2", "main")
+    assert not is_ancestor(place, "main", "main~2")

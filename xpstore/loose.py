@@ -1,0 +1,60 @@
+"""Loose objects as a loss of power leaves them: empty, cut off, full of NULs.
+
+libgit2 reads a loose object that is cut off for ever. So one that is about to be read is looked at first;
+those that a running program writes after the look at their folder are whole.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHUNK = 1 << 20
+
+
+class LooseObjects:
+    """The loose objects of a repository, each looked at once, when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._unchecked: dict[str, set[str]] = {}
+
+    def problem(self, object_id: str) -> str:
+        """Return what is wrong with the file of an object; "" where it is whole, or where there is none."""
+        shard, name = object_id[:2], object_id[2:]
+        names = self._unchecked.get(shard)
+        if names is None:
+            names = self._unchecked[shard] = _names(self._folder / shard)
+        if name not in names:
+            return ""
+        problem = _problem(self._folder / shard / name)
+        if not problem:
+            names.discard(name)
+        return problem
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {file.name for file in folder.iterdir()}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+
+
+def _problem(file: Path) -> str:
+    inflater = zlib.decompressobj()
+    try:
+        with file.open("rb") as stream:
+            size = 0
+            while data := inflater.unconsumed_tail or stream.read(CHUNK):
+                size += len(data)
+                inflater.decompress(data, CHUNK)
+    except FileNotFoundError:  # packed meanwhile
+        return ""
+    except zlib.error:
+        return f"{file} is no git object"
+    if not size:
+        return f"{file} is empty"
+    return "" if inflater.eof else f"{file} is cut off"

@@ -1,0 +1,45 @@
+"""What a word names in a repository, by git's rules (gitrevisions)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from xpstore import gitcli
+from xpstore.errors import RepositoryError
+from xpstore.failures import DAMAGE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ID = re.compile("[0-9a-f]{40}")
+
+
+def ref_names(spec: str) -> list[str]:
+    """Return the full names of the refs that a word may be short for, in git's order."""
+    whole = [spec] if spec.startswith("refs/") or re.fullmatch("[A-Z_]+", spec) else []
+    places = ("refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
+    return [*whole, *(f"{place}{spec}" for place in places), f"refs/remotes/{spec}/HEAD"]
+
+
+def computed(where: Path, spec: str) -> str | None:
+    """Let git work out an abbreviation or expression: libgit2 does not say why there is nothing.
+
+    Returns the id of an object, None where nothing has this name. Raises RepositoryError where something
+    on the way is damaged.
+    """
+    if not spec or "\0" in spec:
+        return None
+    done = gitcli.attempt(where, ["rev-parse", "--verify", "-q", "--end-of-options", spec])
+    if done.code and "error: " in done.err and "ambiguous" not in done.err:
+        raise RepositoryError(f"cannot tell what {spec} is in {where}: {gitcli.first(done)}", hint=DAMAGE)
+    found = done.out.decode("ascii", "replace").strip()
+    return found if not done.code and ID.fullmatch(found) else None
+
+
+def is_ancestor(where: Path, old: str, new: str) -> bool:
+    """Return whether commit `old` is in the history of `new`. Raises RepositoryError."""
+    done = gitcli.attempt(where, ["merge-base", "--is-ancestor", old, new])
+    if done.code > 1 or "error: " in done.err:  # 1 also where a commit on the way is missing
+        raise RepositoryError(f"cannot compare commits in {where}: {gitcli.first(done)}", hint=DAMAGE)
+    return done.code == 0
