@@ -34,9 +34,11 @@ def sync(paths: Sequence[Path]) -> None:
         finally:
             os.close(handle)
 
-    threads = [Thread(target=wait, args=(path,)) for path in paths]
+    threads = [Thread(target=wait, args=(path,)) for path in paths[1:]]
     for thread in threads:
         thread.start()
+    for path in paths[:1]:
+        wait(path)
     for thread in threads:
         thread.join()
     if failures:
