@@ -37,6 +37,8 @@ TREE_LINES = 200_000
 """How many lines of trees are remembered, about 40 MB; walks of history read the same trees again."""
 COMMITS = 4096
 """How many commits are remembered."""
+OPEN_PACKS = 64
+"""How many packs of its own a writer keeps open: libgit2 closes none, even where the file is gone."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
 """The committer where git has no identity: containers, CI."""
 
@@ -82,7 +84,7 @@ class Repo:
         self._odb = raw.odb
         self._loose = LooseObjects(self.common_dir / "objects")
         self._trees: dict[str, Tree] = {}
-        self._tree_lines = 0
+        self._tree_lines = self._written = 0
         self._commits: dict[str, Commit] = {}
 
     @classmethod
@@ -307,6 +309,10 @@ class Repo:
                 self._remember_tree(item.id, item.tree)
             elif item.kind == "commit":
                 self._remember_commit(parse_commit(item))
+        self._written += 1
+        if self._written % OPEN_PACKS == 0:
+            self._raw.free()
+            self._odb = self._raw.odb
 
     def _remember_tree(self, tree_id: str, tree: Tree) -> None:
         if self._tree_lines > TREE_LINES:

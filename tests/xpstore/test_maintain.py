@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
 from xpstore import maintain, pack
 from xpstore.commit import commit
+from xpstore.git import OPEN_PACKS
 from xpstore.objects import make
 
 
@@ -86,3 +89,14 @@ def test_writers_go_on_meanwhile(tmp_path: Path) -> None:
     assert rounds
     assert len(texts(loc, "main")) == 80
     fsck(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files the way Linux shows them")
+def test_a_writer_that_runs_for_long_keeps_few_files_open(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    opened = []
+    for number in range(3 * OPEN_PACKS):
+        commit(loc, [make_plan(loc, upsert(f"n{number}", page(f"n{number}")))], "main")
+        opened.append(len(list(Path("/proc/self/fd").iterdir())))
+    assert max(opened) - opened[0] < 2 * OPEN_PACKS
+    assert len(texts(loc, "main")) == 3 * OPEN_PACKS
