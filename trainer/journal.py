@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from trainer.domain import Received, Rollout, RolloutAnalysis, RolloutFailure, RubricEvaluation
 from xpstore import evidence, layout, note
+from xpstore.errors import FormatError
+from xpstore.events import need_whole_history
 from xpstore.history import candidates, reachable_plan_ids
 from xpstore.ledger import Event, is_learned, ledgers
 
@@ -50,6 +54,7 @@ class GitJournal:
         offered = {r.id: r for r in rollouts}
 
         def work(location: Location) -> Received:
+            need_whole_history(location)  # or what was learned, and undone, would be learned again
             refused = {i: _forgotten(r) for i, r in offered.items() if _is_forgotten(location, i)}
             unique = {i: r for i, r in offered.items() if i not in refused}
             known_before = ledgers(location)
@@ -135,17 +140,24 @@ def _analysis(
     data = evidence.read(location, layout.rollout_path(rollout_id))
     if analysed is None or data is None:
         return None
-    rollout = Rollout.model_validate_json(data)
-    return RolloutAnalysis(
-        rollout=rollout,
-        evaluation=rollout.evaluation
-        or RubricEvaluation.model_validate({"passed": analysed["passed"], "score": analysed["score"]}),
-        trajectories=tuple(_trajectories(location, analysed)),
-    )
+    try:
+        rollout = Rollout.model_validate_json(data)
+        evaluation = rollout.evaluation or RubricEvaluation.model_validate(
+            {"passed": analysed.get("passed"), "score": analysed.get("score")}
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise FormatError(
+            f"rollout {rollout_id} in {location.evidence_ref} cannot be read: {where}: {first['msg']}",
+            hint=f"see xp verify; xp forget {rollout_id} takes it out",
+        ) from error
+    trajectories = tuple(_trajectories(location, analysed))
+    return RolloutAnalysis(rollout=rollout, evaluation=evaluation, trajectories=trajectories)
 
 
 def _trajectories(location: Location, analysed: Event) -> list[Trajectory]:
     ids = analysed.get("trajectories")
     paths = [layout.trajectory_path(str(i)) for i in ids] if isinstance(ids, list) else []
     texts = [(p, data) for p in paths if (data := evidence.read(location, p)) is not None]
-    return [note.from_text(data.decode(), path) for path, data in texts]
+    return [note.from_text(data.decode("utf-8", "replace"), path) for path, data in texts]

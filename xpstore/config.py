@@ -65,8 +65,9 @@ def parse_config(text: str, where: str) -> StoreConfig:
     """Read xp.toml. Raises FormatError: bad TOML, a newer format, unknown keys, wrong types."""
     try:
         raw: dict[str, object] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"{where}: {error}", hint="xp.toml is written in TOML: https://toml.io") from error
+    except (ValueError, RecursionError) as error:  # tomllib also lets errors of numbers and dates through
+        why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
+        raise FormatError(f"{where}: {why}", hint="xp.toml is written in TOML: https://toml.io") from error
     data = _current(raw, where)
     _refuse_unknown(data, [f.name for f in fields(StoreConfig)], where)
     return StoreConfig(

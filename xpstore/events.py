@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from xpstore import gitcli, layout
-from xpstore.errors import NotFoundError, UsageError
+from xpstore.errors import NotFoundError, RepositoryError, UsageError
+from xpstore.failures import SHALLOW
 from xpstore.trailers import parse_trailers
 
 if TYPE_CHECKING:
@@ -141,6 +142,15 @@ def stamps(message: str, store_id: str) -> tuple[Stamp, ...]:
 def commit_of(loc: Location, ref: str) -> str:
     """Return the commit of a branch (first), tag, id or expression. Raises NotFoundError."""
     return branch_tip(loc, ref) or loc.repo.resolve(ref)
+
+
+def need_whole_history(loc: Location) -> None:
+    """Raise RepositoryError in a shallow clone, for whoever needs to know what was learned and undone.
+
+    Where history was cut off, a commit looks as if it had written everything.
+    """
+    if loc.repo.is_shallow:
+        raise RepositoryError(f"{loc.repo.place} is a shallow clone", hint=SHALLOW)
 
 
 def branch_tip(loc: Location, name: str) -> str | None:

@@ -56,6 +56,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment that git is started with."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in PASSED_ON}
     env |= {"LC_ALL": "C", "LANGUAGE": "", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+    env["GIT_NO_LAZY_FETCH"] = "1"  # a partial clone fetches from where, and with what, its config says
     return env | dict(extra or {})
 
 

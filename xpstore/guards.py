@@ -71,16 +71,25 @@ def _check_item(item: PolicyPlanItem, limits: Limits) -> None:
         return
     if item.after_content is None:
         raise UsageError(f"{where}: an upsert has the file after", hint="delete_experience deletes")
-    _check_text(item.before_content or "", item.after_content, where, limits)
+    check_text(item.before_content or "", item.after_content, where, limits)
 
 
-def _check_text(before: str, after: str, where: str, limits: Limits) -> None:
+def check_size(data: bytes, where: str, limits: Limits) -> None:
+    """Raise LimitError for a file that is too long for an experience."""
+    _limit(f"{where}: bytes", len(data), limits.file_bytes)
+    _limit(f"{where}: lines", data.count(b"\n") + (not data.endswith(b"\n")), limits.file_lines)
+
+
+def check_text(before: str, after: str, where: str, limits: Limits) -> None:
+    """Raise the typed error of the first thing in a text that may not be written.
+
+    Invisible text that was there before may stay: it is a person's.
+    """
     try:
-        size = len(after.encode())
+        data = after.encode()
     except UnicodeEncodeError as error:
         raise RefusedError(f"{where}: a lone surrogate at character {error.start} is no text") from error
-    _limit(f"{where}: bytes", size, limits.file_bytes)
-    _limit(f"{where}: lines", after.count("\n") + (not after.endswith("\n")), limits.file_lines)
+    check_size(data, where, limits)
     known = Counter(kind + before[start:end] for start, end, kind in invisible_spans(before))
     for start, end, kind in invisible_spans(after):
         key = kind + after[start:end]

@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from xpstore import evidence
+from xpstore.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,10 @@ def ledgers(loc: Location) -> dict[str, list[Event]]:
     found: defaultdict[str, list[Event]] = defaultdict(list)
     for path, blob in sorted(loc.repo.files(loc.repo.commit(tip).tree, "ledger")):
         rollout = path.split("/")[-2]
-        found[rollout].append(evidence.parse_json(loc.repo.blob(blob), path))
+        event = evidence.parse_json(loc.repo.blob(blob), path)
+        if str(event.get("event")) not in evidence.EVENTS:
+            raise FormatError(f"{path} in the evidence branch is no known event", hint="see xp verify")
+        found[rollout].append(event)
     return dict(found)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from xpstore import gitcli, layout
 from xpstore.config import StoreConfig, parse_config
-from xpstore.errors import FormatError, NotAStoreError, UsageError
+from xpstore.errors import FormatError, NotAStoreError, RepositoryError, UsageError
 from xpstore.git import Repo
 
 START = "xp init DIR makes a store; -C DIR looks elsewhere"
@@ -139,9 +139,20 @@ def _upwards(repo: Repo, path: Path) -> Location | None:
         file = at / layout.CONFIG
         if file.is_file():
             prefix = "" if at == top else PurePosixPath(at.relative_to(top)).as_posix()
-            return Location(repo, prefix, parse_config(file.read_text("utf-8"), str(file)))
+            return Location(repo, prefix, parse_config(_text(file), str(file)))
         at = at.parent
     return None
+
+
+def _text(file: Path) -> str:
+    if file.is_symlink():
+        raise FormatError(f"{file} is a symbolic link", hint="a store has its xp.toml itself; copy it there")
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{file} is not UTF-8", hint="restore it from git") from error
+    except OSError as error:
+        raise RepositoryError(f"cannot read {file}: {error.strerror or error}", hint="check it") from error
 
 
 def _config_folders(repo: Repo, tree: str) -> list[str]:

@@ -86,18 +86,30 @@ def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
     rows = [[i.ref, i.old, i.new, list(i.worktrees)] for i in intents]
     data = json.dumps(rows).encode() if rows else b""
     handle = _held[common_dir].handle
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, data, 0)
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, data, 0)
+    except OSError as error:
+        raise RepositoryError(
+            f"cannot write {common_dir / FILE}: {error.strerror or error}",
+            hint="check free space; nothing was changed",
+        ) from error
 
 
 def read_intents(common_dir: Path) -> tuple[Intent, ...]:
     """Return what a killed writer was moving; () after a clean end. The store lock is held."""
     data = os.pread(_held[common_dir].handle, 1 << 20, 0)
     try:
-        rows = json.loads(data or b"[]")
-    except ValueError:
-        return ()  # killed while it wrote this: nothing was moved yet
-    return tuple(Intent(ref, old, new, tuple(trees)) for ref, old, new, trees in rows)
+        return tuple(_intent(row) for row in json.loads(data or b"[]"))
+    except (ValueError, TypeError):
+        return ()  # killed while it wrote this, or emptied by a loss of power: nothing was moved yet
+
+
+def _intent(row: object) -> Intent:
+    match row:
+        case [str(ref), str() | None as old, str() | None as new, [*trees]]:
+            return Intent(ref, old, new, tuple(map(str, trees)))
+    raise ValueError("no row of intents")
 
 
 def clear_stale(common_dir: Path, ref: str, *, dead: bool) -> bool:

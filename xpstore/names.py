@@ -105,6 +105,13 @@ def invisible_spans(text: str) -> list[tuple[int, int, str]]:
     return spans
 
 
+def without_invisible(text: str) -> str:
+    """Return the text without its invisible spans; the same text where it has none."""
+    for start, end, _ in reversed(invisible_spans(text)):
+        text = text[:start] + text[end:]
+    return text
+
+
 def _kind(char: str) -> str:
     code = ord(char)
     if 0xD800 <= code <= 0xDFFF:

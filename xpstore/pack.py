@@ -17,7 +17,7 @@ import os
 import struct
 import time
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from xpstore.durable import sync
@@ -49,7 +49,12 @@ def kept(folder: Path, objects: Sequence[GitObject]) -> Iterator[None]:
         _write(keep, objects)
         yield
     finally:
-        keep.unlink(missing_ok=True)
+        _remove(keep)
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):  # the disk may say no here too; what stays is swept later
+        file.unlink(missing_ok=True)
 
 
 def sweep(folder: Path, older_than: float) -> int:
@@ -85,11 +90,11 @@ def _write(keep: Path, objects: Sequence[GitObject]) -> None:
                 draft.rename(file)  # the index last: git finds a pack by it
         finally:
             for draft in drafts:
-                draft.unlink(missing_ok=True)
+                _remove(draft)
         sync([keep.parent])
     except OSError as error:
         for suffix in (".idx", ".pack"):
-            keep.with_suffix(suffix).unlink(missing_ok=True)
+            _remove(keep.with_suffix(suffix))
         raise RepositoryError(
             f"cannot write a pack in {keep.parent}: {error.strerror or error}",
             hint="check free space and permissions; nothing was changed",

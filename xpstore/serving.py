@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from xpstore.errors import DocumentError
 from xpstore.experience import SERVED
+from xpstore.names import without_invisible
 from xpstore.search import rank
 
 if TYPE_CHECKING:
@@ -57,13 +58,13 @@ def tokens(text: str) -> int:
 def rendered(experience: Experience) -> str:
     """Return an experience as an agent reads it: name, description, body. Raises DocumentError.
 
-    The figures below a statement are for reviewers and left out.
+    The figures below a statement are for reviewers and left out, and so is what a reviewer cannot see.
     """
     figures = {line for statement in experience.document.statements() for line in statement.evidence}
     lines = experience.content.replace("\r\n", "\n").split("\n")
     body = "\n".join(line for line in lines if line not in figures)
     parts = (f"# {experience.name}", experience.description.strip(), body.strip())
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return without_invisible("\n\n".join(part for part in parts if part)) + "\n"
 
 
 def readable(experiences: ExperienceSet) -> tuple[list[Experience], dict[str, str]]:

@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli, layout
-from xpstore.errors import InvalidNameError
+from xpstore.errors import InvalidNameError, LimitError
 from xpstore.experience import Experience, ExperienceSet
+from xpstore.guards import check_size
 from xpstore.names import check_name
 
 if TYPE_CHECKING:
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 SUFFIX = ".md"
+NO_FILE = "it is a symbolic link or a submodule, and neither is followed"
 
 
 def snapshot(loc: Location, ref: str, *, versions: bool = False) -> ExperienceSet:
     """Return the experiences at a branch, tag or commit, sorted by name; none where the folder is missing.
 
     With `versions` each knows how many first-parent commits changed its file. Files that cannot be an
-    experience (an invalid name, no UTF-8) are left out and named with the reason in metadata["skipped"].
-    Raises NotFoundError for an unknown ref.
+    experience (an invalid name, a link, no UTF-8, over a limit of xp.toml) are left out and named with the
+    reason in metadata["skipped"]. Raises NotFoundError for an unknown ref.
     """
     commit = loc.repo.resolve(ref)
     here = loc.at(commit)
@@ -33,9 +35,11 @@ def snapshot(loc: Location, ref: str, *, versions: bool = False) -> ExperienceSe
     policies: list[Experience] = []
     for name, blob in names.items():
         version = None if counts is None else counts.get(f"{name}{SUFFIX}", 0)
+        data = here.repo.blob(blob)
         try:
-            policies.append(Experience(name=name, text=here.repo.blob(blob).decode(), version=version))
-        except UnicodeDecodeError as error:
+            check_size(data, name, here.config.limits)
+            policies.append(Experience(name=name, text=data.decode(), version=version))
+        except (LimitError, UnicodeDecodeError) as error:
             skipped[f"{name}{SUFFIX}"] = str(error)
     return ExperienceSet(
         root_uri=root,
@@ -58,8 +62,14 @@ def _names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonV
     """Return the valid names with their blob ids, sorted, and the invalid file names with the reason."""
     names: dict[str, str] = {}
     skipped: dict[str, JsonValue] = {}
-    folder = here.repo.folder(here.repo.commit(commit).tree, here.in_tree(layout.EXPERIENCES))
-    for file, blob in folder.files().items():
+    tree, root = here.repo.commit(commit).tree, here.in_tree(layout.EXPERIENCES)
+    folder = here.repo.folder(tree, root)
+    files = folder.files()
+    if len(files) < len(folder):
+        skipped |= {e.name: NO_FILE for e in folder if not (e.is_file or e.is_tree)}
+    elif not files and here.repo.entry(tree, root):
+        skipped[layout.EXPERIENCES] = NO_FILE
+    for file, blob in files.items():
         if file.endswith(SUFFIX):
             name = file.removesuffix(SUFFIX)
             try:

@@ -74,7 +74,8 @@ class Timeline:
 
 
 def build(loc: Location, ref: str) -> Timeline:
-    """Return the timeline of a ref. Raises NotFoundError for an unknown ref."""
+    """Return the timeline of a ref. Raises NotFoundError, and RepositoryError in a shallow clone."""
+    events.need_whole_history(loc)
     timeline = Timeline()
     entries = [events.with_side(loc, entry) for entry in events.read(loc, ref)]
     for entry in reversed(recognise.recognised(loc, entries)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import carried, events, evidence, evidence_check, layout, recognise, verify_record
+from xpstore import carried, events, evidence, evidence_check, layout, page_check, recognise, verify_record
 from xpstore.config import parse_config
 from xpstore.evidence_check import Evidence
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from xpstore.verify_record import Found
 
 State = Literal["intact", "carried", "altered"]
+PAGES = "the experiences"
+EVIDENCE = "the evidence branch"
 FILE_MODES = frozenset({"100644", "100755", "000000"})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about one plan in one commit, or (without a plan id) about the evidence branch."""
+    """What was found about one plan in one commit, or (without a plan id) about a branch as a whole."""
 
     plan_id: str
     commit: str
@@ -37,22 +39,30 @@ class Finding:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What differs without being wrong: a rebase, a squash, evidence that was forgotten."""
+    what: str = ""
+    """What was judged, where it is no plan: PAGES or EVIDENCE."""
 
 
 def verify(loc: Location, ref: str) -> list[Finding]:
-    """Check every plan in the history of a ref, oldest first, then the evidence branch.
+    """Check every plan in the history of a ref, oldest first, the pages at its tip, the evidence branch.
 
-    People's commits, plain reverts included, are no plans and are not judged. Raises NotFoundError.
+    People's commits, plain reverts included, are no plans and are not judged; the pages that they left at the
+    tip are, as any others. Raises NotFoundError, and RepositoryError in a shallow clone.
     """
+    events.need_whole_history(loc)
     tip = events.commit_of(loc, ref)
     check = _Check(loc, Evidence.open(loc))
     commits = list(reversed(list(events.plan_commits(loc, tip))))
     findings = [finding for commit in commits for finding in check.commit(commit)]
     named = {f.plan_id for f in findings}
     findings += check.nameless(tip, named)
+    pages = page_check.check(loc, tip)
+    if pages.problems or pages.notes:
+        state: State = "altered" if pages.problems else "intact"
+        findings.append(Finding("", tip, state, tuple(pages.problems), tuple(pages.notes), what=PAGES))
     problems = evidence_check.branch_problems(loc, check.shelf)
     if problems:
-        findings.append(Finding("", evidence.tip(loc) or "", "altered", tuple(problems)))
+        findings.append(Finding("", evidence.tip(loc) or "", "altered", tuple(problems), what=EVIDENCE))
     return findings
 
 

@@ -7,6 +7,7 @@ older tip. `xp forget` rewrites the branch on purpose and records that as a high
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from xpstore.location import Location
 
+_LINE = re.compile(rb"([0-9a-f]{40}) (\d{1,9})\n")
 GENERATION = "generation"
 """The file of the evidence branch that counts how often something was forgotten."""
 
@@ -37,10 +39,10 @@ def generation(loc: Location, tip: str) -> int:
 def recall(loc: Location) -> Seen | None:
     """Return what was remembered last; None in a fresh clone."""
     try:
-        tip, _, number = _file(loc).read_text("utf-8").strip().partition(" ")
+        match = _LINE.match(_file(loc).read_bytes())
     except OSError:  # none yet, or unreadable: as in a fresh clone
         return None
-    return Seen(tip, int(number)) if number.isdecimal() else None
+    return Seen(match[1].decode(), int(match[2])) if match else None  # a loss of power may have emptied it
 
 
 def remember(loc: Location, tip: str) -> None:

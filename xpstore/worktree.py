@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from itertools import repeat
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+FILTER_OFF = (("process", ""), ("clean", ""), ("smudge", ""), ("required", "false"))
 IN_THE_WAY = ("not uptodate", "would be overwritten", "would be removed", "unmerged")
 
 
@@ -74,21 +76,21 @@ def step_back(places: Sequence[Path], new: str, old: str | None) -> None:
             continue
 
 
-def _spare_ignored(place: Path, old: str, new: str) -> None:
-    """Refuse to write over a file that git ignores: read-tree takes it for worthless."""
-    added = gitcli.run(
-        place, ["diff-tree", "-r", "-z", "--name-only", "--diff-filter=A", "--no-renames", old, new]
-    )
-    there = [path for path in map(_blocker, gitcli.records(added), repeat(place)) if path]
-    if not there:
-        return
-    tracked = set(gitcli.records(gitcli.run(place, ["ls-files", "-z", "--full-name", "--", *there])))
-    for path in there:
-        if path not in tracked:
-            raise RefusedError(
-                f"local file {path} in {place} is in the way",
-                hint="move it, then run this again; nothing was changed",
-            )
+def _spare_local(place: Path, old: str, new: str) -> None:
+    """Refuse to write over what read-tree takes for worthless: an ignored file, a link for a folder."""
+    out = gitcli.run(place, ["diff-tree", "-r", "-z", "--name-status", "--no-renames", old, new])
+    tokens = gitcli.records(out)
+    changes = list(zip(tokens[1::2], tokens[::2], strict=True))
+    folders = {folder for path, _ in changes for folder in PurePosixPath(path).parents}
+    links = [str(folder) for folder in sorted(folders) if (place / folder).is_symlink()]
+    added = [path for path, status in changes if status == "A"]
+    there = [path for path in map(_blocker, added, repeat(place)) if path]
+    tracked = gitcli.run(place, ["ls-files", "-z", "--full-name", "--", *there]) if there else b""
+    for path in (*links, *sorted({*there} - {*gitcli.records(tracked)})):
+        raise RefusedError(
+            f"local file {path} in {place} is in the way",
+            hint="move it, then run this again; nothing was changed",
+        )
 
 
 def _blocker(path: str, place: Path) -> str:
@@ -103,13 +105,28 @@ def _blocker(path: str, place: Path) -> str:
     return ""
 
 
+def _without_filters(place: Path) -> dict[str, str]:
+    """Return the environment in which git runs no filter program, whatever the repository came with.
+
+    The store writes files as they are, so its own files need none.
+    """
+    keys = gitcli.attempt(place, ["config", "-z", "--name-only", "--get-regexp", r"^filter\."]).out
+    drivers = sorted({key.rpartition(".")[0] for key in gitcli.records(keys)})
+    off = [(f"{d}.{key}", value) for d in drivers for key, value in FILTER_OFF]
+    env = {"GIT_CONFIG_COUNT": str(len(off))}
+    for number, (key, value) in enumerate(off):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env
+
+
 def _read_tree(place: Path, old: str | None, new: str, *, dry_run: bool = False) -> None:
-    _spare_ignored(place, old or EMPTY_TREE, new)
+    _spare_local(place, old or EMPTY_TREE, new)
     command = ["read-tree", *(["-n"] if dry_run else []), "-m", "-u", old or EMPTY_TREE, new]
-    done = gitcli.attempt(place, command)
+    env = _without_filters(place)
+    done = gitcli.attempt(place, command, env=env)
     if done.code and "not uptodate" in done.err:  # perhaps only touched: compare contents, then ask again
-        gitcli.attempt(place, ["update-index", "-q", "--refresh"])
-        done = gitcli.attempt(place, command)
+        gitcli.attempt(place, ["update-index", "-q", "--refresh"], env=env)
+        done = gitcli.attempt(place, command, env=env)
     if not done.code:
         return
     if "index.lock" in done.err:

@@ -18,6 +18,7 @@ from trainer.journal import GitJournal, NoJournal
 from trainer.offline.merger import StatementMerger
 from trainer.store_door import StoreDoor
 from xpstore import evidence
+from xpstore.errors import FormatError, RepositoryError
 from xpstore.init import init
 from xpstore.location import Location
 
@@ -110,3 +111,28 @@ def test_a_dry_run_writes_nothing(door, tmp_path):
 def test_without_a_store_everything_is_new():
     received = asyncio.run(NoJournal().receive([rollout("a"), rollout("a")], LEARNER, again=False))
     assert (len(received.fresh), received.already, received.earlier) == (1, (), ())
+
+
+def test_a_recording_that_no_program_of_ours_wrote_is_one_error(door, tmp_path):
+    files = [
+        evidence.rollout_file("ab" * 10, {"case": {}}),
+        evidence.ledger_file("ab" * 10, {"event": "analysed", "learner": LEARNER}),
+    ]
+    evidence.write(location(tmp_path), files, "By hand")
+    with pytest.raises(FormatError, match=f"rollout {'ab' * 10} .* cannot be read: case") as caught:
+        receive(door, rollout("a"))
+    assert "xp verify" in caught.value.hint
+
+
+def test_nothing_is_received_where_history_was_cut_off(tmp_path):
+    train_in = StoreDoor(tmp_path / "s")
+    init(tmp_path / "s")
+    train(train_in, rollout("a"), branch="main")
+    train_in.close()
+    url = f"file://{tmp_path / 's'}"
+    subprocess.run(["git", "clone", "-q", "--depth=1", url, str(tmp_path / "c")], check=True)
+    door = StoreDoor(tmp_path / "c")
+    with pytest.raises(RepositoryError, match="shallow"):
+        receive(door, rollout("b"))
+    door.close()
+    assert evidence.tip(Location.find(tmp_path / "c")) is None

@@ -4,6 +4,7 @@ import pytest
 
 from tests.builders import make_store
 from xpstore import evidence
+from xpstore.errors import FormatError
 from xpstore.ledger import is_learned, is_open, ledgers
 
 A, B = "a" * 20, "b" * 20
@@ -54,3 +55,11 @@ def test_open_is_what_nothing_was_made_of():
     assert is_open([RECEIVED, {"event": "analysed"}])
     for end in (PLANNED, NOTHING, DROPPED):
         assert not is_open([RECEIVED, end])
+
+
+@pytest.mark.parametrize("event", [{}, {"event": "invented"}, {"event": ["nothing"]}])
+def test_an_event_of_nobody_is_an_error(tmp_path, event):
+    loc = make_store(tmp_path)
+    evidence.write(loc, [evidence.json_file(f"ledger/aa/aa11/{'1' * 20}.json", event)], "By hand")
+    with pytest.raises(FormatError, match="no known event"):
+        ledgers(loc)

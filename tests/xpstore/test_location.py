@@ -107,3 +107,21 @@ def test_refs_of_candidates_do_not_hide_main(tmp_path: Path) -> None:
 def test_location_needs_no_pydantic() -> None:
     code = "import sys, xpstore.location, xpstore.evidence; sys.exit('pydantic' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"), [(b"\xff", "not UTF-8"), (b"a = " + b"[" * 5000, "deeply nested")]
+)
+def test_an_xp_toml_that_cannot_be_read(tmp_path: Path, data: bytes, words: str) -> None:
+    make_store(tmp_path)
+    (tmp_path / "xp.toml").write_bytes(data)
+    with pytest.raises(FormatError, match=words):
+        Location.find(tmp_path)
+
+
+def test_an_xp_toml_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    make_store(tmp_path / "s")
+    (tmp_path / "s" / "xp.toml").rename(tmp_path / "elsewhere.toml")
+    (tmp_path / "s" / "xp.toml").symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(FormatError, match="symbolic link"):
+        Location.find(tmp_path / "s")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -70,8 +71,9 @@ def test_lock_dies_with_its_process_and_tells_what_it_did(tmp_path: Path) -> Non
         assert lock.read_intents(tmp_path) == (lock.Intent("refs/heads/x", None, "1" * 40, ("/w",)),)
         lock.write_intents(tmp_path, ())
         assert lock.read_intents(tmp_path) == ()
-        (tmp_path / lock.FILE).write_bytes(b'[["refs/he')
-        assert lock.read_intents(tmp_path) == ()
+        for left in (b'[["refs/he', bytes(64), b"\xff", b'{"a": 1}', b'["refs/x"]', b"[[1, 2, 3, 4]]", b"7"):
+            (tmp_path / lock.FILE).write_bytes(left)
+            assert lock.read_intents(tmp_path) == ()
 
 
 def test_stale_ref_locks(tmp_path: Path) -> None:
@@ -90,3 +92,13 @@ def test_stale_ref_locks(tmp_path: Path) -> None:
 def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="cannot open"), lock.store_lock(tmp_path / "missing"):
         pass
+
+
+def test_a_full_disk_is_an_error_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with lock.store_lock(tmp_path):
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(RepositoryError, match="No space left"):
+            lock.write_intents(tmp_path, (lock.Intent("refs/heads/x", None, "1" * 40),))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from typing import TYPE_CHECKING
@@ -94,3 +95,13 @@ def test_sweep_removes_what_killed_writers_left(folder: Path) -> None:
     (folder / "pack-5.keep").write_text(pack.KEEP_NOTE)
     assert pack.sweep(folder, 600) == 2
     assert sorted(p.name for p in folder.iterdir()) == ["pack-3.keep", "pack-4.pack", "pack-5.keep"]
+
+
+def test_a_disk_that_refuses_everything_is_one_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(pack.os, "open", refuse)
+    monkeypatch.setattr(type(folder), "unlink", refuse)
+    with pytest.raises(RepositoryError, match="Read-only"), pack.kept(folder, [make("blob", b"x")]):
+        pass

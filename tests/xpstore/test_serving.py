@@ -70,3 +70,9 @@ def test_readable_tells_why_a_page_is_not():
     good, bad = readable(pages)
     assert good == []
     assert bad.keys() == {"x", "y.md"}
+
+
+def test_an_agent_reads_what_a_reviewer_sees():
+    text = "Do \u202ethis\u202c.\u200b Then\x07 that. \U0001f468\u200d\U0001f469 می\u200cخواهم\n"
+    page = rendered(Experience(name="a", text=text))
+    assert page == "# a\n\nDo this. Then that. \U0001f468\u200d\U0001f469 می\u200cخواهم\n"

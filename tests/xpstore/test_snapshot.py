@@ -63,4 +63,4 @@ def test_files_that_cannot_be_experiences_are_left_out_by_name(tmp_path: Path) -
     git(tmp_path, "commit", "-qm", "by hand")
     found = snapshot(loc, "main")
     assert [(p.name, p.status) for p in found.policies] == [("fine", "production")]
-    assert sorted(found.metadata["skipped"]) == ["cafe\u0301.md", "latin.md", "with space.md"]
+    assert sorted(found.metadata["skipped"]) == ["cafe\u0301.md", "latin.md", "link.md", "with space.md"]

@@ -8,6 +8,7 @@ import pytest
 from tests.builders import git, identify, make_store, page
 from tests.lessons import Lesson, teach
 from xpstore import layout
+from xpstore.errors import RepositoryError
 from xpstore.location import Location
 from xpstore.revert import revert
 from xpstore.status import set_status
@@ -241,3 +242,38 @@ def test_limits_of_the_time_hold(loc: Location):
     (place / "xp.toml").write_text(config.replace("file_lines = 1000", "file_lines = 10"))
     git(place, "commit", "-qam", "Lower the limit")
     assert states(loc) == ["intact"]
+
+
+def test_pages_that_people_left_are_judged_at_the_tip(loc: Location):
+    teach(loc, "a", None, ("One lesson.",))
+    folder = loc.repo.place / "experiences"
+    (folder / "con.md").write_text("x\n")
+    (folder / "link.md").symlink_to("/etc/passwd")
+    (folder / "odd.md").write_text("See\u202e this.\n")
+    (folder / "long.md").write_text("x\n" * 2000)
+    git(loc.repo.place, "add", ".")
+    git(loc.repo.place, "commit", "-qm", "By hand")
+    plan, pages = verify(loc, "main")
+    assert (plan.state, pages.state, pages.what) == ("intact", "altered", "the experiences")
+    assert [p.split(":")[0].rpartition("/")[2] for p in pages.problems] == ["con.md", "link.md", "odd.md"]
+    assert pages.notes == ("experiences/long.md: lines: 2000, the limit is 1000",)
+
+
+def test_a_page_that_cannot_be_read_is_not_intact(loc: Location):
+    place = loc.repo.place
+    (place / "experiences").mkdir()
+    (place / "experiences" / "a.md").write_text("mine\n")
+    git(place, "add", ".")
+    git(place, "commit", "-qm", "By hand")
+    blob = git(place, "rev-parse", "HEAD:experiences/a.md")
+    (place / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    (problem,) = problems(loc)
+    assert problem.startswith(f"experiences/a.md: cannot read object {blob}")
+
+
+def test_a_shallow_clone_cannot_be_verified(loc: Location, tmp_path: Path):
+    teach(loc, "a", None, ("One lesson.",))
+    git(tmp_path, "clone", "-q", "--depth=1", "--no-single-branch", f"file://{loc.repo.place}", "shallow")
+    with pytest.raises(RepositoryError, match="is a shallow clone") as caught:
+        verify(Location.find(tmp_path / "shallow"), "main")
+    assert "--unshallow" in caught.value.hint

@@ -56,3 +56,12 @@ def test_a_fresh_clone_has_seen_nothing_and_nonsense_is_nothing(loc: Location):
     file.mkdir()
     witness.remember(loc, evidence.tip(loc) or "")
     assert not list(loc.repo.common_dir.glob("xpstore.seen-*.*"))
+
+
+@pytest.mark.parametrize("left", [b"", bytes(48), b"\xff\xfe", b"zzz 1\n", b"1" * 40, b"1" * 40 + b" x\n"])
+def test_what_a_loss_of_power_left_is_as_in_a_fresh_clone(loc: Location, left: bytes):
+    (file,) = loc.repo.common_dir.glob("xpstore.seen-*")
+    file.write_bytes(left)
+    assert witness.recall(loc) is None
+    tip = write(loc, "two")
+    assert witness.recall(loc) == witness.Seen(tip, 0)

@@ -75,3 +75,39 @@ def test_locked_index_is_busy(loc: Location) -> None:
     with pytest.raises(Busy, match=r"index\.lock"):
         worktree.follow([loc.repo.place], loc.repo.resolve("main"), loc.repo.resolve("next"))
     assert not (loc.repo.place / "new.txt").exists()
+
+
+def test_a_link_in_the_place_of_a_folder_is_a_local_change(loc: Location, tmp_path: Path) -> None:
+    here = loc.repo.place
+    (tmp_path / "elsewhere").mkdir()
+    git(here, "switch", "-q", "next")
+    (here / "sub").mkdir()
+    for text in ("one\n", "two\n"):
+        (here / "sub" / "a.txt").write_text(text)
+        git(here, "add", ".")
+        git(here, "commit", "-qm", text)
+    git(here, "reset", "-q", "--hard", "HEAD~1")
+    (here / "sub" / "a.txt").unlink()
+    (here / "sub").rmdir()
+    (here / "sub").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match=r"sub in .* is in the way"):
+        worktree.follow([here], loc.repo.resolve("next"), loc.repo.resolve("next@{1}"))
+    assert (here / "sub").is_symlink()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("key", ["process", "clean", "smudge"])
+def test_no_filter_of_the_repository_runs(loc: Location, tmp_path: Path, key: str) -> None:
+    here = loc.repo.place
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    trap.chmod(0o755)
+    for name in ("evil", "e=v.il"):
+        git(here, "config", f"filter.{name}.{key}", str(trap))
+        git(here, "config", f"filter.{name}.required", "true")
+    (here / ".git" / "info").mkdir(exist_ok=True)
+    (here / ".git" / "info" / "attributes").write_text("*.txt filter=evil\n*.toml filter=e=v.il\n")
+    (here / "xp.toml").touch()  # git must compare contents
+    worktree.follow([here], loc.repo.resolve("main"), loc.repo.resolve("next"))
+    assert (here / "new.txt").read_text() == "new\n"
+    assert not (tmp_path / "ran").exists()

@@ -3,8 +3,8 @@
 Intact: as it was written. Carried: rebased or squashed since, and what differs. Altered: something is not
 what it was. REF is a branch, tag or commit; without it, HEAD.
 
-JSON: {"ref", "counts": {"intact", "carried", "altered"}, "findings": [{"plan_id": "" for the evidence
-branch, "commit", "state", "problems": [text], "notes": [text]}]}
+JSON: {"ref", "counts": {"intact", "carried", "altered"}, "findings": [{"plan_id", "what": where there is no
+plan id, "the experiences" or "the evidence branch", "commit", "state", "problems": [text], "notes": [text]}]}
 
 Exit code 1 when something is altered.
 """
@@ -53,7 +53,7 @@ def _lines(findings: Sequence[Finding], counts: Counter[str]) -> Iterator[str]:
         if not finding.problems and not finding.notes:
             continue
         state = paint(f"{finding.state:8}", _COLOURS[finding.state])
-        what = f"plan {finding.plan_id}" if finding.plan_id else "the evidence branch"
+        what = f"plan {finding.plan_id}" if finding.plan_id else finding.what
         yield f"{state} {paint(shortened(finding.commit), 'yellow')} {paint(what)}"
         for text in (*finding.problems, *finding.notes):
             yield paint(f"    {text}")

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_store, page
+from xpstore.page_check import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.location import Location
+
+
+@pytest.fixture
+def loc(tmp_path: Path) -> Location:
+    loc = make_store(tmp_path / "s")
+    (loc.repo.place / "experiences").mkdir()
+    (loc.repo.place / "experiences" / "fine.md").write_text(page("fine", "👨‍👩‍👧 می‌خواهم 🏴󠁧󠁢󠁥󠁮󠁧󠁿"))
+    return loc
+
+
+def write(loc: Location, name: str, data: bytes = b"x\n") -> None:
+    (loc.repo.place / "experiences" / name).write_bytes(data)
+
+
+def found(loc: Location) -> tuple[list[str], list[str]]:
+    git(loc.repo.place, "add", ".")
+    git(loc.repo.place, "commit", "-qm", "By hand")
+    pages = check(loc, loc.repo.resolve("main"))
+    return pages.problems, pages.notes
+
+
+def test_what_the_store_would_write_is_fine(loc: Location) -> None:
+    write(loc, "note.txt", b"\xff")
+    assert found(loc) == ([], [])
+
+
+def test_no_experiences_are_fine(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    assert check(loc, loc.repo.resolve("main")).problems == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a b.md", b"x", "is not allowed"),
+        ("-rf.md", b"x", "must begin with"),
+        ("nul.md", b"x", "device"),
+        ("x\u202ey.md", b"x", "invisible"),
+        ("cafe\u0301.md", b"x", "not NFC"),
+        ("FINE.md", b"x", "twin of"),
+        ("a.md", b"\xff", "not UTF-8"),
+        ("a.md", b"a\0b", "line 1: invisible text (control, U+0000)"),
+        ("a.md", b"x\ny\xe2\x80\xae", "line 2: invisible text (bidi, U+202E)"),
+        ("a.md", b"---\na: [\n---\n", "front matter"),
+    ],
+)
+def test_names_and_texts(loc: Location, name: str, data: bytes, words: str) -> None:
+    write(loc, name, data)
+    problems, notes = found(loc)
+    assert (len(problems), notes) == (1, [])
+    assert problems[0].startswith("experiences/")
+    assert words in problems[0]
+
+
+@pytest.mark.parametrize("data", [b"x" * 70_000, b"x\n" * 1_001])
+def test_limits(loc: Location, data: bytes) -> None:
+    write(loc, "a.md", data)
+    problems, notes = found(loc)
+    assert (problems, len(notes)) == ([], 1)
+    assert "the limit is" in notes[0]
+
+
+def test_links_and_submodules_are_not_followed(loc: Location) -> None:
+    secret = loc.repo.place.parent / "secret"
+    secret.write_text("x")
+    (loc.repo.place / "experiences" / "link.md").symlink_to(secret)
+    git(loc.repo.place, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},experiences/sub.md")
+    git(loc.repo.place, "add", "experiences/link.md")
+    git(loc.repo.place, "commit", "-qm", "By hand")
+    problems = check(loc, loc.repo.resolve("main")).problems
+    assert [p.partition(":")[0] for p in problems] == ["experiences/link.md", "experiences/sub.md"]
+
+
+def test_a_link_in_the_place_of_all_experiences(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    (tmp_path / "elsewhere").mkdir()
+    (loc.repo.place / "experiences").symlink_to(tmp_path / "elsewhere")
+    problems, _ = found(loc)
+    assert problems == ["experiences: it is a symbolic link or a submodule, and neither is followed"]

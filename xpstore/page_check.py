@@ -1,0 +1,65 @@
+"""Are the experiences of a commit what the store would write? People's commits pass no guard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xpstore import layout
+from xpstore.errors import LimitError, XpError
+from xpstore.guards import check_text
+from xpstore.names import check_name, fold
+from xpstore.snapshot import NO_FILE, SUFFIX
+
+if TYPE_CHECKING:
+    from xpstore.location import Location
+    from xpstore.objects import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What is wrong with the experiences of a commit, each with its path."""
+
+    problems: list[str] = field(default_factory=list)
+    """What no plan may write: names, links, invisible text; and files that cannot be read."""
+    notes: list[str] = field(default_factory=list)
+    """Pages over a limit of xp.toml, which may have been lowered since; they are not served."""
+
+
+def check(loc: Location, commit: str) -> Pages:
+    """Look at every experience of a commit."""
+    found = Pages()
+    here = loc.at(commit)
+    root = here.in_tree(layout.EXPERIENCES)
+    at = here.repo.entry(here.repo.commit(commit).tree, root)
+    if at and not at.is_tree:
+        found.problems.append(f"{root}: {'it is a file, not a folder' if at.is_file else NO_FILE}")
+    twins: dict[str, str] = {}
+    for entry in here.repo.children(here.repo.commit(commit).tree, root):
+        if entry.name.endswith(SUFFIX) and not entry.is_tree:
+            where = f"{root}/{entry.name.encode('utf-8', 'replace').decode()}"
+            try:
+                problem = _problem(here, entry, where, twins)
+            except LimitError as error:
+                found.notes.append(error.message)
+            except XpError as error:
+                found.problems.append(f"{where}: {error.message.removeprefix(where).lstrip(':, ')}")
+            else:
+                found.problems.extend([f"{where}: {problem}"] if problem else [])
+    return found
+
+
+def _problem(loc: Location, entry: Entry, where: str, twins: dict[str, str]) -> str:
+    name = entry.name.removesuffix(SUFFIX)
+    twin = twins.setdefault(fold(name), entry.name)
+    if not entry.is_file:
+        return NO_FILE
+    if check_name(name) != name:
+        return "the name is not NFC"
+    if twin != entry.name:
+        return f"it is the twin of {twin}"
+    try:
+        check_text("", loc.repo.blob(entry.id).decode(), where, loc.config.limits)
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+    return ""
