@@ -66,7 +66,8 @@ def _names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonV
     folder = here.repo.folder(tree, root)
     files = folder.files()
     if len(files) < len(folder):
-        skipped |= {e.name: NO_FILE for e in folder if not (e.is_file or e.is_tree)}
+        others = [e.name for e in folder if not (e.is_file or e.is_tree)]
+        skipped |= {o.encode("utf-8", "replace").decode(): NO_FILE for o in others if o.endswith(SUFFIX)}
     elif not files and here.repo.entry(tree, root):
         skipped[layout.EXPERIENCES] = NO_FILE
     for file, blob in files.items():
