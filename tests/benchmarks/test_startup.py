@@ -12,7 +12,7 @@ from xpstore.commit import commit
 
 
 def test_what_people_type(*, full: bool, tmp_path: Path) -> None:
-    world = World(tmp_path, 100, 10)
+    world = World(tmp_path, 100, 0)
     for _ in range(20):
         commit(world.loc, [world.plan()], "main")
     git(tmp_path, "symbolic-ref", "HEAD", "refs/heads/main")

@@ -57,7 +57,8 @@ class World:
         for name in self._random.sample(self.names, CHANGED):
             before = self.texts[name]
             lines = before.split("\n")
-            lines.insert(self._random.randrange(9, len(lines) - 1), f"- {self._sentence()} {self._count}.")
+            at = self._random.choice([n for n, line in enumerate(lines) if line.startswith("- ")])
+            lines[at] = f"- {self._sentence()} {self._count}."  # pages stay as long as they are
             self.texts[name] = "\n".join(lines)
             gradients.append(
                 PatchSemanticGradient(
