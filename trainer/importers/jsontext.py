@@ -20,8 +20,19 @@ class RecordError(ValueError):
 _DECODER = json.JSONDecoder()
 
 
+MAX_TEXT = 1 << 16
+"""Characters of one text. Longer ones are printed files and dumps; beginning and end say what they were."""
+_KEPT_END = MAX_TEXT // 4
+
+
 def clean_text(text: str) -> str:
-    """Return the text with lone surrogates, which no UTF-8 file can hold, replaced by U+FFFD."""
+    """Return the text with lone surrogates, which no UTF-8 file can hold, replaced by U+FFFD.
+
+    Of a text over MAX_TEXT the middle is left out; a mark says how much.
+    """
+    if len(text) > MAX_TEXT:
+        mark = f"\n[cut: {len(text)} characters]\n"
+        text = text[: MAX_TEXT - _KEPT_END - len(mark)] + mark + text[-_KEPT_END:]
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

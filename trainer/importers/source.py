@@ -1,18 +1,17 @@
 """Files become JSON records with the line where each begins; what cannot be read becomes a `Problem`.
 
-Lines are streamed: memory is bounded by `MAX_LINE`. A JSON array, or JSON that spans lines, is held whole.
+Files are streamed: memory is bounded by `MAX_LINE`, for one line or for one value of JSON that spans lines.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from trainer.importers.detect import recognised
-from trainer.importers.jsontext import RecordError, clean, decode_at, parse
+from trainer.importers.documents import CutOffError, values
+from trainer.importers.jsontext import RecordError, clean, parse
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,12 +22,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MAX_LINE = 32 * 1024 * 1024
-"""Bytes of one line of JSONL."""
-MAX_DOCUMENT = 1024 * 1024 * 1024
-"""Bytes of a file that must be held whole."""
+"""Bytes of one line of JSONL, characters of one value in other JSON."""
 _PEEK_LINES = 16
 _BOM = b"\xef\xbb\xbf"
-_BLANK = re.compile(r"[ \t\r\n]*")
 _MAGIC = {
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
     b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
@@ -121,7 +117,7 @@ def _records(stream: io.BufferedReader, name: str) -> Iterator[Record | Problem]
     number = _skip_blank(stream)
     begin = stream.peek(1)[:1]
     if begin == b"[":
-        yield from _from_document(stream.read(MAX_DOCUMENT + 1), number, name)
+        yield from _from_document(stream, b"", number, name)
         return
     lines = _lines(stream, number)
     first = _first_lines(lines)
@@ -129,7 +125,7 @@ def _records(stream: io.BufferedReader, name: str) -> Iterator[Record | Problem]
         yield Problem(name, 0, "the file is empty")
     elif begin == b"{" and not _are_records(first):
         head = b"".join(line.data for line in first)
-        yield from _from_document(head + stream.read(MAX_DOCUMENT + 1), number, name)
+        yield from _from_document(stream, head, number, name)
     elif begin != b"{" and not _are_records(first):
         yield Problem(name, 0, "this is not JSON")
     else:
@@ -201,47 +197,15 @@ def _from_lines(lines: Iterator[_Line], name: str) -> Iterator[Record | Problem]
             yield Problem(name, line.number, str(error))
 
 
-def _from_document(data: bytes, line: int, name: str) -> Iterator[Record | Problem]:
+def _from_document(
+    stream: io.BufferedReader, head: bytes, line: int, name: str
+) -> Iterator[Record | Problem]:
     """Yield the elements of a JSON array, or JSON values one after the other; stop where it is broken."""
-    if len(data) > MAX_DOCUMENT:
-        yield Problem(
-            name, 0, f"over {MAX_DOCUMENT // 1024**3} GB in one piece: write one JSON object per line"
-        )
-        return
     try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        yield Problem(name, line + data.count(b"\n", 0, error.start), "not UTF-8")
-        return
-    del data
-    in_array = text.startswith("[")
-    at = counted = 0
-    if in_array:
-        at = _skip(text, 1)
-    while at < len(text) and text[at] != "]":
-        line += text.count("\n", counted, at)
-        counted = at
-        try:
-            value, at = decode_at(text, at)
-        except json.JSONDecodeError as error:
-            where = line + text.count("\n", counted, error.pos)
-            yield Problem(name, where, f"not valid JSON: {error.msg}; what follows in the file was not read")
-            return
-        except RecordError as error:
-            yield Problem(name, line, f"{error}; what follows in the file was not read")
-            return
-        try:
-            yield Record(name, line, clean(value))
-        except RecordError as error:
-            yield Problem(name, line, str(error))
-        at = _skip(text, at)
-        if in_array and text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
-    if in_array and at >= len(text):
-        yield Problem(name, line, "the JSON array has no end: the file was cut off")
-
-
-def _skip(text: str, at: int) -> int:
-    """Return the position after white space."""
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+        for number, value in values(stream, head, line, MAX_LINE):
+            try:
+                yield Record(name, number, clean(value))
+            except RecordError as error:
+                yield Problem(name, number, str(error))
+    except CutOffError as error:
+        yield Problem(name, error.line, f"{error}; what follows in the file was not read")

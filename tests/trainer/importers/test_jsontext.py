@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.importers.jsontext import (
+    MAX_TEXT,
     RecordError,
     as_list,
     as_number,
@@ -57,3 +58,14 @@ def test_shapes_are_named_in_errors():
     for check, value in ((as_object, []), (as_list, {}), (as_number, "1"), (as_number, 10**400)):
         with pytest.raises(RecordError, match=r"^thing is"):
             check(value, "thing")
+
+
+@pytest.mark.parametrize("size", [MAX_TEXT + 1, 3 * MAX_TEXT, 5_000_000])
+def test_of_a_giant_text_beginning_and_end_are_kept(size):
+    text = clean("a" * (size - 1) + "é")
+    assert len(text) == MAX_TEXT
+    assert text.startswith("aaa")
+    assert text.endswith("aé")
+    assert f"\n[cut: {size} characters]\n" in text
+    assert clean(text) == text
+    assert clean("a" * MAX_TEXT) == "a" * MAX_TEXT

@@ -91,9 +91,28 @@ def test_a_line_over_the_limit_is_passed_over_in_bounded_memory(tmp_path, monkey
     assert peak < 8 << 20
 
 
-def test_a_document_over_the_limit_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "MAX_DOCUMENT", 100)
-    assert "write one JSON object per line" in read(tmp_path, f"[{LINE},{LINE}]")[0][1]
+def test_a_value_over_the_limit_ends_the_document(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "MAX_LINE", 1 << 20)
+    long = json.dumps({**CHAT, "pad": "x" * (3 << 20)})
+    found = read(tmp_path, f"[{LINE},\n{long},\n{LINE}]")
+    assert found[0] == (1, OK)
+    assert found[1][0] == 2
+    assert "more than 1 MB" in found[1][1]
+    assert len(found) == 2
+
+
+def test_arrays_are_streamed(tmp_path):
+    path = tmp_path / "array.json"
+    with path.open("w") as file:
+        file.write("[\n")
+        for number in range(2000):
+            file.write(json.dumps({**CHAT, "pad": "x" * 10_000}) + (",\n" if number < 1999 else "\n]"))
+    tracemalloc.start()
+    items = [item.line for item in read_records(path) if isinstance(item, Record)]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert items == list(range(2, 2002))
+    assert peak < 8 << 20
 
 
 def test_lines_are_streamed(tmp_path):
