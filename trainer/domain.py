@@ -176,6 +176,8 @@ class Received(Frozen):
     """Rollouts that are not taken, such as one that was forgotten here."""
     earlier: tuple[RolloutAnalysis, ...] = ()
     """The evidence that the store already has, without `fresh`, sorted by rollout id."""
+    left: tuple[str, ...] = ()
+    """Ids of rollouts that are on record and not studied now: more than one run studies (share.py)."""
 
 
 class RolloutTrainingResult(Frozen):
@@ -190,6 +192,8 @@ class RolloutTrainingResult(Frozen):
     """Rollout id → why nothing was learned from it."""
     already: tuple[str, ...] = ()
     """Rollouts that were learned before."""
+    left: tuple[str, ...] = ()
+    """Rollouts that are on record and were not studied."""
     metadata: dict[str, JsonValue] = {}
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from trainer.domain import Received, Rollout, RolloutAnalysis, RolloutFailure, RubricEvaluation
+from trainer.share import share_of
 from xpstore import evidence, layout, note
 from xpstore.errors import FormatError
 from xpstore.events import need_whole_history
@@ -14,7 +15,7 @@ from xpstore.history import candidates, reachable_plan_ids
 from xpstore.ledger import Event, is_learned, ledgers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from trainer.store_door import StoreDoor
     from xpstore.evidence import EvidenceFile
@@ -54,27 +55,43 @@ class GitJournal:
         offered = {r.id: r for r in rollouts}
 
         def work(location: Location) -> Received:
-            need_whole_history(location)  # or what was learned, and undone, would be learned again
             refused = {i: _forgotten(r) for i, r in offered.items() if _is_forgotten(location, i)}
             unique = {i: r for i, r in offered.items() if i not in refused}
-            known_before = ledgers(location)
-            files = [f for r in unique.values() if r.id not in known_before for f in _received(r)]
-            self._write(location, files, f"Receive {len(unique)} rollouts")
+            self._record(location, unique.values())
+            events = ledgers(location)
             landed = _landed(location, self._branch)
-            events = {i: known_before.get(i, []) for i in unique}
-            known = [i for i in unique if not again and is_learned(events[i], learner, landed)]
-            fresh = [r for i, r in unique.items() if i not in set(known)]
-            earlier = sorted(known_before.keys() - {r.id for r in fresh})
+            known = {i for i in unique if not again and is_learned(events.get(i, []), learner, landed)}
+            fresh = [r for i, r in unique.items() if i not in known]
+            earlier = {
+                i: analysed
+                for i in events.keys() - {r.id for r in fresh}
+                if (analysed := _analysed(events[i], learner)) is not None
+            }
+            sizes = _sizes(location, earlier) | {r.id: _size(r) for r in fresh}
+            share = share_of(sizes)
+            studied = sorted(share & earlier.keys())
             return Received(
-                fresh=tuple(fresh),
-                already=tuple(known),
+                fresh=tuple(r for r in fresh if r.id in share),
+                already=tuple(i for i in unique if i in known),
                 refused=tuple(refused.values()),
-                earlier=tuple(
-                    a for i in earlier if (a := _analysis(location, i, known_before[i], learner)) is not None
-                ),
+                earlier=tuple(_analysis(location, i, earlier[i]) for i in studied),
+                left=tuple(r.id for r in fresh if r.id not in share),
             )
 
         return await self._door.call(work)
+
+    async def record(self, rollouts: Sequence[Rollout]) -> None:
+        """Write rollouts down; those that were forgotten here are passed over. Raises as `receive`."""
+
+        def work(location: Location) -> None:
+            self._record(location, [r for r in rollouts if not _is_forgotten(location, r.id)])
+
+        await self._door.call(work)
+
+    def _record(self, location: Location, rollouts: Collection[Rollout]) -> None:
+        need_whole_history(location)  # or what was learned, and undone, would be learned again
+        new = [r for r in rollouts if evidence.read(location, layout.rollout_path(r.id)) is None]
+        self._write(location, [f for r in new for f in _received(r)], f"Receive {len(rollouts)} rollouts")
 
     async def analysed(self, analyses: Sequence[RolloutAnalysis], learner: str) -> None:
         """Write the notes, and which of them belong to which rollout."""
@@ -130,16 +147,26 @@ def _landed(location: Location, branch: str) -> frozenset[str]:
     return reachable_plan_ids(location, there)
 
 
-def _analysis(
-    location: Location, rollout_id: str, events: Sequence[Event], learner: str
-) -> RolloutAnalysis | None:
-    """Read an earlier rollout with the learner's notes; None when it was dropped or never analysed."""
+def _analysed(events: Sequence[Event], learner: str) -> Event | None:
+    """Return the event that a learner wrote its notes on; None where it has none, or they were dropped."""
     if any(e["event"] == "dropped" for e in events):
         return None
-    analysed = next((e for e in events if e["event"] == "analysed" and e.get("learner") == learner), None)
-    data = evidence.read(location, layout.rollout_path(rollout_id))
-    if analysed is None or data is None:
-        return None
+    return next((e for e in events if e["event"] == "analysed" and e.get("learner") == learner), None)
+
+
+def _sizes(location: Location, rollouts: Iterable[str]) -> dict[str, int]:
+    """Return the sizes of the recordings that are still there."""
+    paths = {i: layout.rollout_path(i) for i in rollouts}
+    return {i: size for i, path in paths.items() if (size := evidence.size(location, path)) is not None}
+
+
+def _size(rollout: Rollout) -> int:
+    return len(evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")).data)
+
+
+def _analysis(location: Location, rollout_id: str, analysed: Event) -> RolloutAnalysis:
+    """Read an earlier rollout with a learner's notes on it. Raises FormatError."""
+    data = evidence.read(location, layout.rollout_path(rollout_id)) or b""
     try:
         rollout = Rollout.model_validate_json(data)
         evaluation = rollout.evaluation or RubricEvaluation.model_validate(

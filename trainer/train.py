@@ -15,11 +15,10 @@ from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.context import ApplyContext, PatchMergePolicyOptimizerContext, PipelineContext
 from trainer.domain import RolloutFailure
 from trainer.engine import PolicyTrainingEngine
-from trainer.importers import read_rollouts
+from trainer.intake import take_in
 from trainer.journal import GitJournal
 from trainer.offline import OfflineEditor, OfflineExtractor
 from trainer.offline.merger import StatementMerger
-from trainer.redaction import redact_rollout
 from trainer.store_door import StoreDoor
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from trainer.domain import Rollout, RolloutTrainingResult
-    from trainer.importers import Problem
+    from trainer.domain import RolloutTrainingResult
+    from trainer.intake import Intake
     from xpstore.plan import PolicyUpdatePlan
 
 
@@ -55,6 +54,8 @@ class TrainReport(Frozen):
     rollouts: int
     """Rollouts read, each once."""
     passed: int
+    left: int = 0
+    """Rollouts that are on record and were not studied: more than one run studies (share.py)."""
     already: tuple[str, ...] = ()
     problems: tuple[dict[str, JsonValue], ...] = ()
     """Records that could not be read: file, line, error."""
@@ -91,12 +92,11 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     Without `branch` the run has a branch of its own, `train/<run>`; the run id is a hash of what is trained,
     so the same files make the same branch.
     """
-    imported = read_rollouts(paths)
-    rollouts = _redacted(imported.rollouts, progress)
     async with StoreDoor(location, store) as door:
-        run_id = content_id([sorted(r.id for r in rollouts), OfflineEditor.learner, again])[:8]
-        own: str = await door.call(lambda found: f"{found.candidate_prefix}{run_id}")
-        target = branch or own
+        prefix = await door.call(lambda found: found.candidate_prefix)
+        intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
+        run_id = content_id([sorted(intake.ids), OfflineEditor.learner, again])[:8]
+        target = branch or f"{prefix}{run_id}"
         policy = BranchPolicy(door, target)
         engine = PolicyTrainingEngine(
             analyzer=TrajectoryRolloutAnalyzer(OfflineExtractor()),
@@ -111,29 +111,12 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
             optimization_context=PatchMergePolicyOptimizerContext(run_id=run_id),
             apply_context=ApplyContext(run_id=run_id, branch=target, again=again),
         )
-        result = await train_from_rollouts(trainer, rollouts, await policy.reload(), context)
-    return _report(result, rollouts, imported.problems, run_id=run_id, branch=target, dry_run=dry_run)
+        result = await train_from_rollouts(trainer, intake.share.rollouts, await policy.reload(), context)
+    return _report(result, intake, run_id=run_id, branch=target, dry_run=dry_run)
 
 
-def _redacted(rollouts: Sequence[Rollout], progress: Callable[[str, int, int], None] | None) -> list[Rollout]:
-    """Redact first of all: ids are made from what may be kept. Duplicates go."""
-    redacted: dict[str, Rollout] = {}
-    for number, rollout in enumerate(rollouts, 1):
-        clean = redact_rollout(rollout)
-        redacted.setdefault(clean.id, clean)
-        if progress:
-            progress("redact", number, len(rollouts))
-    return list(redacted.values())
-
-
-def _report(  # noqa: PLR0913  # everything a report tells
-    result: RolloutTrainingResult,
-    rollouts: Sequence[Rollout],
-    problems: Sequence[Problem],
-    *,
-    run_id: str,
-    branch: str,
-    dry_run: bool,
+def _report(
+    result: RolloutTrainingResult, intake: Intake, *, run_id: str, branch: str, dry_run: bool
 ) -> TrainReport:
     commits = result.apply_result.commits or ("",) * len(result.plans)
     report, refused = result.metadata.get("report"), result.metadata.get("refused")
@@ -141,10 +124,11 @@ def _report(  # noqa: PLR0913  # everything a report tells
         run_id=run_id,
         branch=branch,
         dry_run=dry_run,
-        rollouts=len(rollouts),
-        passed=sum(r.evaluation is not None and r.evaluation.passed for r in rollouts),
+        rollouts=len(intake.ids),
+        passed=intake.passed,
+        left=len(intake.ids) - len(intake.share.rollouts) + len(result.left),
         already=result.already,
-        problems=tuple({"file": p.path, "line": p.line, "error": p.why} for p in problems),
+        problems=tuple({"file": p.path, "line": p.line, "error": p.why} for p in intake.problems),
         failures=result.failures,
         nothing=result.nothing,
         refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},

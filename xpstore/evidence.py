@@ -88,6 +88,13 @@ def read(loc: Location, path: str) -> bytes | None:
     return loc.repo.blob(entry.id) if entry and entry.is_file else None
 
 
+def size(loc: Location, path: str) -> int | None:
+    """Return how many bytes an evidence file has; None where it is not there."""
+    tree = _tree(loc)
+    entry = loc.repo.entry(tree, path) if tree else None
+    return loc.repo.size(entry.id) if entry and entry.is_file else None
+
+
 def listing(loc: Location, folder: str) -> list[str]:
     """Return the paths of all files below a folder of the evidence branch, sorted; "" is all of it."""
     tree = _tree(loc)

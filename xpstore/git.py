@@ -170,15 +170,12 @@ class Repo:
             found = next(filter(None, map(self.ref, names)), None) or revision.computed(self.place, spec)
         commit = self._peeled(found) if found else None
         if commit is None:
-            raise NotFoundError(
-                f"no commit {spec!r} in {self.place}", hint="git branch -a lists the branches"
-            )
+            raise NotFoundError(f"no commit {spec!r} in {self.place}", hint="git branch -a lists branches")
         return commit
 
     def _peeled(self, object_id: str) -> str | None:
         """Return the commit that an object is, or that a tag names; None for a tree or a file."""
-        self._check_loose(object_id)
-        with self._reading(f"object {object_id}"):
+        with self._reading(object_id):
             kind, data = self._raw.read(object_id)
         if kind == ObjectType.TAG:
             return self._peeled(data[7:47].decode("ascii", "replace"))
@@ -247,8 +244,7 @@ class Repo:
         return known
 
     def _read_commit(self, commit_id: str) -> Commit:
-        self._check_loose(commit_id)
-        with self._reading(f"commit {commit_id}"):
+        with self._reading(commit_id, "commit"):
             found = self._raw[commit_id].peel(pygit2.Commit)
             return Commit(
                 str(found.id),
@@ -352,6 +348,11 @@ class Repo:
         """Return the bytes of a file."""
         return self._read(blob_id, ObjectType.BLOB)
 
+    def size(self, blob_id: str) -> int:
+        """Return how many bytes a file has, without reading it."""
+        with self._reading(blob_id):
+            return int(self._odb.read_header(blob_id)[1])
+
     def _read(self, object_id: str, kind: ObjectType) -> bytes:
         self._check_loose(object_id)
         try:  # no context manager: it would take as long as the reading
@@ -367,11 +368,12 @@ class Repo:
             raise RepositoryError(f"cannot read object {object_id} in {self.place}: {problem}", hint=DAMAGE)
 
     @contextmanager
-    def _reading(self, what: str) -> Iterator[None]:
+    def _reading(self, object_id: str, kind: str = "object") -> Iterator[None]:
+        self._check_loose(object_id)
         try:
             yield
         except FAILURES as error:
-            raise self._unreadable(what, error) from error
+            raise self._unreadable(f"{kind} {object_id}", error) from error
 
     def _unreadable(self, what: str, error: Exception) -> RepositoryError:
         failed = failure(f"read {what}", self.place, error)

@@ -16,6 +16,7 @@ from trainer.context import ApplyContext, PipelineContext
 from trainer.engine import PolicyTrainingEngine
 from trainer.journal import GitJournal, NoJournal
 from trainer.offline.merger import StatementMerger
+from trainer.share import share_of
 from trainer.store_door import StoreDoor
 from xpstore import evidence
 from xpstore.errors import FormatError, RepositoryError
@@ -136,3 +137,22 @@ def test_nothing_is_received_where_history_was_cut_off(tmp_path):
         receive(door, rollout("b"))
     door.close()
     assert evidence.tip(Location.find(tmp_path / "c")) is None
+
+
+def test_what_is_more_than_one_run_studies_is_left_on_record(door, tmp_path, monkeypatch):
+    monkeypatch.setattr("trainer.journal.share_of", lambda sizes: share_of(sizes, rollouts=3))
+    rollouts = [rollout(name) for name in "abcdef"]
+    first = sorted(r.id for r in rollouts)[:3]
+    received = receive(door, *rollouts)
+    assert sorted(r.id for r in received.fresh) == first
+    assert set(received.left) == {r.id for r in rollouts} - set(first)
+    assert set(evidence.find_ids(location(tmp_path), "rollouts", "")) == {r.id for r in rollouts}
+
+
+def test_one_batch_or_two_study_the_same_share(door, monkeypatch):
+    monkeypatch.setattr("trainer.journal.share_of", lambda sizes: share_of(sizes, rollouts=3))
+    rollouts = [rollout(name) for name in "abcdef"]
+    train(door, *rollouts[:3])
+    received = receive(door, *rollouts[3:])
+    studied = [r.id for r in received.fresh] + [a.rollout.id for a in received.earlier]
+    assert sorted(studied) == sorted(r.id for r in rollouts)[:3]

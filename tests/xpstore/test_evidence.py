@@ -98,3 +98,11 @@ def test_unknown_event_and_broken_files_are_named(loc: Location) -> None:
     for item in (ID, "cd"):
         with pytest.raises(FormatError, match="ledger"):
             evidence.ledger(loc, item)
+
+
+def test_sizes_are_told_without_reading(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    assert evidence.size(loc, "evaluations/aa/x.json") is None
+    evidence.write(loc, [evidence.json_file("evaluations/aa/x.json", {"a": 1})], "x")
+    assert evidence.size(loc, "evaluations/aa/x.json") == len(b'{"a":1}\n')
+    assert evidence.size(loc, "evaluations/aa") is None

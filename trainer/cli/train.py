@@ -4,9 +4,10 @@ FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lin
 "score". Everything is redacted before it is kept. The commits land on a branch of their own; nothing is
 accepted until it is merged.
 
-JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "already": [id], "problems": [{"file", "line",
-"error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing": {rollout: why}, "refused":
-{experience: why}, "plans": [{"plan_id", "commit", "subject", "items", "lessons"}], "report": the learner's}
+JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied, "already":
+[id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing":
+{rollout: why}, "refused": {experience: why}, "plans": [{"plan_id", "commit", "subject", "items", "lessons"}],
+"report": the learner's}
 
 Exit code 1 when every new rollout failed.
 """
@@ -87,6 +88,8 @@ def describe(report: TrainReport, main: str) -> Iterator[str]:
     counts += [f"{len(report.already)} already learned"] if report.already else []
     counts += [f"{failed} failed to be read by the learner"] if failed else []
     yield ", ".join(counts)
+    if report.left:
+        yield f"{counted(report.left, 'rollout')} on record and not studied: more than one run studies"
     yield from _commits(report)
     parts = [_COUNT.sub("", part) for why in report.nothing.values() for part in why.split("; ")]
     yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing:", parts)

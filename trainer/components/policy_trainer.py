@@ -50,6 +50,7 @@ class BatchPolicyTrainer:
             failures=(*received.refused, *failures, *missed),
             nothing=nothing,
             already=received.already,
+            left=received.left,
             metadata={"report": edits.report, **planned.plan.metadata},
         )
 

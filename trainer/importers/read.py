@@ -13,7 +13,7 @@ from trainer.importers.source import Problem, check_readable, read_records
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trainer.domain import Rollout
 
@@ -71,6 +71,15 @@ def iter_rollouts(paths: Iterable[str | Path]) -> Iterator[Imported | Problem]:
                 yield Problem(record.path, record.line, f"the same rollout as {first}", "duplicate")
 
 
+def no_rollouts(problems: Sequence[Problem]) -> UsageError:
+    """Return the error of files that hold no rollout, with the first reasons."""
+    shown = [str(problem) for problem in problems[:_SHOWN]] or ["no file was given"]
+    more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
+    return UsageError(
+        f"no rollout was found: {'; '.join(shown)}{more}", hint=f"what can be read: {UNDERSTOOD}"
+    )
+
+
 def read_rollouts(paths: Iterable[str | Path]) -> ImportResult:
     """Return all rollouts of the files; `UsageError` as `iter_rollouts`, and when there is none at all."""
     rollouts: list[Rollout] = []
@@ -83,11 +92,7 @@ def read_rollouts(paths: Iterable[str | Path]) -> ImportResult:
             rollouts.append(item.rollout)
             formats[item.format] += 1
     if not rollouts:
-        shown = [str(problem) for problem in problems[:_SHOWN]] or ["no file was given"]
-        more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
-        raise UsageError(
-            f"no rollout was found: {'; '.join(shown)}{more}", hint=f"what can be read: {UNDERSTOOD}"
-        )
+        raise no_rollouts(problems)
     return ImportResult(
         tuple(rollouts),
         tuple(problem for problem in problems if problem.kind == "broken"),
