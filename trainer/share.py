@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 ROLLOUTS = 1_000
 """As many rollouts are studied at once; the learner holds a verdict of each candidate on each."""
-BYTES = 12 << 20
-"""As many bytes of JSON are studied at once; the learner holds about thirty times as much."""
+BYTES = 10 << 20
+"""As many bytes of JSON are studied at once; the learner needs about forty times as much."""
 
 
 def share_of(sizes: Mapping[str, int], rollouts: int = ROLLOUTS, size: int = BYTES) -> frozenset[str]:

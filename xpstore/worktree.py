@@ -17,8 +17,10 @@ from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Busy, Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from xpstore.gitcli import Ran
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 FILTER_OFF = (("process", ""), ("clean", ""), ("smudge", ""), ("required", "false"))
@@ -69,11 +71,39 @@ def step_back(places: Sequence[Path], new: str, old: str | None) -> None:
     Raises Busy where the index is locked, perhaps by the killed writer's last git process. A local change
     made since is left alone, with the file it is in.
     """
+    old = old or EMPTY_TREE
     for place in places:
+        tokens = gitcli.records(gitcli.run(place, ["diff-tree", "-r", "-z", "--no-renames", old, new]))
+        blobs = {path: entry.split(" ")[2:4] for entry, path in zip(tokens[::2], tokens[1::2], strict=True)}
+        staged = gitcli.attempt(place, ["diff-index", "--cached", "--quiet", old, "--", *blobs])
         try:
-            _read_tree(place, new, old or EMPTY_TREE)
+            if staged.code:
+                _read_tree(place, new, old)
         except RefusedError:
             continue
+        _take_back(place, blobs)
+
+
+def _take_back(place: Path, blobs: Mapping[str, Sequence[str]]) -> None:
+    """Undo what git wrote, or began to write, before it could not write its index: it writes that last.
+
+    `blobs`: path → blob before and after; the index has the ones before.
+    """
+    back: list[str] = []
+    for path, (before, after) in blobs.items():
+        file = place / path
+        there = file.read_bytes().replace(b"\r\n", b"\n") if file.is_file() else None
+        written = gitcli.run(place, ["cat-file", "blob", after]) if after.strip("0") else b""
+        if file.is_symlink() or (there is not None and not written.startswith(there)):
+            continue  # as it was, or changed by somebody since
+        if before.strip("0"):
+            back.append(path)
+        else:
+            file.unlink(missing_ok=True)
+    if back:
+        paths = "\0".join(back).encode("utf-8", "surrogateescape")
+        command = ["checkout-index", "-q", "-f", "-z", "--stdin"]
+        gitcli.run(place, command, stdin=paths, env=_without_filters(place))
 
 
 def _spare_local(place: Path, old: str, new: str) -> None:
@@ -125,15 +155,23 @@ def _read_tree(place: Path, old: str | None, new: str, *, dry_run: bool = False)
     env = _without_filters(place)
     done = gitcli.attempt(place, command, env=env)
     if done.code and "not uptodate" in done.err:  # perhaps only touched: compare contents, then ask again
-        gitcli.attempt(place, ["update-index", "-q", "--refresh"], env=env)
+        refreshed = gitcli.attempt(place, ["update-index", "-q", "--refresh"], env=env)
+        if "nable to write" in refreshed.err:
+            raise _failed(place, refreshed)
         done = gitcli.attempt(place, command, env=env)
     if not done.code:
         return
-    if "index.lock" in done.err:
+    if "index.lock': File exists" in done.err:  # not: it cannot be written
         raise Busy(done.err)
     if any(words in done.err for words in IN_THE_WAY):
         raise RefusedError(
             f"local changes in {place} are in the way: {done.err.splitlines()[0].removeprefix('error: ')}",
             hint="commit, stash or move them, then run this again; nothing was changed",
         )
-    raise RepositoryError(f"cannot update the files in {place}", hint=done.err)
+    raise _failed(place, done)
+
+
+def _failed(place: Path, done: Ran) -> RepositoryError:
+    return RepositoryError(
+        f"cannot update the files in {place}: {gitcli.first(done)}", hint="check free space and permissions"
+    )

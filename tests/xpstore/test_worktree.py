@@ -6,8 +6,9 @@ import pytest
 
 from tests.builders import git, make_store
 from xpstore import worktree
-from xpstore.errors import RefusedError
+from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Busy
+from xpstore.gitcli import Ran
 from xpstore.location import Location
 
 if TYPE_CHECKING:
@@ -111,3 +112,43 @@ def test_no_filter_of_the_repository_runs(loc: Location, tmp_path: Path, key: st
     worktree.follow([here], loc.repo.resolve("main"), loc.repo.resolve("next"))
     assert (here / "new.txt").read_text() == "new\n"
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("written", ["whole", "half", "nothing"])
+def test_step_back_when_git_could_not_write_its_index(loc: Location, written: str) -> None:
+    here, old = loc.repo.place, loc.repo.resolve("next")
+    git(here, "switch", "-q", "next")
+    (here / "new.txt").write_text("new\nand more\n")
+    (here / "added.txt").write_text("added\n")
+    git(here, "rm", "-q", "xp.toml")
+    git(here, "add", ".")
+    git(here, "commit", "-qm", "more")
+    new = loc.repo.resolve("next")
+    git(here, "reset", "-q", "--hard", old)
+    # what read-tree leaves on a full disk: files of the new commit, the index of the old one
+    (here / "xp.toml").unlink()
+    (here / "new.txt").write_text({"whole": "new\nand more\n", "half": "new\nand", "nothing": ""}[written])
+    (here / "added.txt").write_text("added\n" if written == "whole" else "")
+    worktree.step_back([here], new, old)
+    assert git(here, "status", "--short") == ""
+    assert (here / "new.txt").read_text() == "new\n"
+
+
+def test_step_back_spares_what_somebody_changed_since(loc: Location) -> None:
+    here, old, new = loc.repo.place, loc.repo.resolve("main"), loc.repo.resolve("next")
+    (here / "new.txt").write_text("mine\n")
+    worktree.step_back([here], new, old)
+    assert (here / "new.txt").read_text() == "mine\n"
+
+
+def test_a_full_disk_is_no_lock_of_somebody(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempt = worktree.gitcli.attempt
+
+    def full(place, args, **options):
+        if args[0] == "read-tree":
+            return Ran(128, b"", "fatal: sha1 file '.git/index.lock' write error. Out of diskspace")
+        return attempt(place, args, **options)
+
+    monkeypatch.setattr(worktree.gitcli, "attempt", full)
+    with pytest.raises(RepositoryError, match="Out of diskspace"):
+        worktree.follow([loc.repo.place], loc.repo.resolve("main"), loc.repo.resolve("next"))
