@@ -1,11 +1,13 @@
 """Who wrote which statement, and which statements were undone: what a learner must respect.
 
 One pass over first-parent history, oldest first. A statement is known by its experience and its key
-(document.py), so that new figures below it change nothing, and it keeps its identity when a file is renamed.
+(document.py), so that new figures below it leave it what it is, and it keeps its identity when a file is
+renamed. A plan that gave it new figures stands behind it as much as the plan that added it.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ from xpstore.errors import DocumentError
 from xpstore.events import learner_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xpstore.events import Change
     from xpstore.location import Location
     from xpstore.timeline import Moment
@@ -27,7 +31,7 @@ class Undone:
     experience: str
     key: str
     rollouts: frozenset[str]
-    """What the plans that had added it cite: others must support it before it comes back."""
+    """What the plans that had written it cite: others must support it before it comes back."""
 
 
 @dataclass(slots=True)
@@ -37,7 +41,7 @@ class _Line:
     learners: frozenset[str] = frozenset()
     """Who added it last; empty for people."""
     plans: set[str] = field(default_factory=set)
-    """All plans that ever added it."""
+    """All plans that ever added it, or changed its text under the same key (its figures)."""
     gone: bool = False
     """Taken away by a revert or by a person."""
 
@@ -63,9 +67,11 @@ class History:
 
     loc: Location
     pages: dict[str, _Page] = field(default_factory=dict)
-    _keys: dict[str, frozenset[str]] = field(default_factory=dict)
+    _texts: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     _claims: dict[tuple[str, str, bool], Moment] = field(default_factory=dict)
     """Experience, key and "it was added" → what a merged side has to say on it."""
+    _writers: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """Experience and key → the plans of a merged side that wrote it."""
 
     @classmethod
     def read(cls, loc: Location, ref: str) -> History:
@@ -76,6 +82,7 @@ class History:
                 history._apply(moment, change)
             if not moment.side:
                 history._claims.clear()
+                history._writers.clear()
         return history
 
     def of_learner(self, learner: str) -> dict[str, frozenset[str]]:
@@ -88,7 +95,7 @@ class History:
         return {name: keys for name, keys in found.items() if keys}
 
     def undone(self) -> list[Undone]:
-        """Return what plans had added and people took away, sorted; under every name the page has had."""
+        """Return what plans had written and people took away, sorted; under every name the page has had."""
         cited: dict[str, frozenset[str]] = {}
         found = set()
         for page in self.pages.values():
@@ -102,16 +109,23 @@ class History:
 
     def _apply(self, moment: Moment, change: Change) -> None:
         before, after = self._statements(change.before), self._statements(change.after)
+        added, removed = after.keys() - before.keys(), before.keys() - after.keys()
+        written = [key for key, texts in after.items() if texts != before.get(key)]
         if moment.side:
-            for key in after - before:
+            for key in written:
+                self._writers.setdefault((change.name, key), set()).update(_authors(moment))
+            for key in added:
                 self._claims[change.name, key, True] = moment
-            for key in before - after:
+            for key in removed:
                 self._claims[change.name, key, False] = moment
             return
         page = self._page(change)
-        for key in after - before:
+        for key in added:
             self._add(page, key, self._claims.get((change.name, key, True), moment))
-        for key in before - after:
+        for key in written:
+            line = page.lines.setdefault(key, _Line())
+            line.plans |= _authors(moment) | self._writers.get((change.name, key), set())
+        for key in removed:
             by = self._claims.get((change.name, key, False), moment)
             page.lines.setdefault(key, _Line()).gone = not by.learners
 
@@ -127,26 +141,34 @@ class History:
         line.gone = False
         if moment.role in {"plan", "redo"}:
             line.learners = moment.learners
-            line.plans |= set(moment.plans)
         elif moment.role == "person" or is_new:
             line.learners = frozenset()
 
-    def _statements(self, blob: str) -> frozenset[str]:
+    def _statements(self, blob: str) -> Mapping[str, tuple[str, ...]]:
         if not blob:
-            return frozenset()
-        if blob not in self._keys:
+            return {}
+        if blob not in self._texts:
             text = self.loc.repo.blob(blob).decode("utf-8", "replace")
-            self._keys[blob] = statement_keys(text)
-        return self._keys[blob]
+            self._texts[blob] = statement_texts(text)
+        return self._texts[blob]
 
 
-def statement_keys(text: str) -> frozenset[str]:
-    """Return the keys of all statements of a file, also where its front matter does not parse."""
+def _authors(moment: Moment) -> set[str]:
+    """Return the plans whose doing a change is; none for people and for what undoes."""
+    return set(moment.plans) if moment.role in {"plan", "redo"} else set()
+
+
+def statement_texts(text: str) -> dict[str, tuple[str, ...]]:
+    """Return key → texts of all statements of a file, also where its front matter does not parse."""
     try:
         _, body = frontmatter.split(text)
     except DocumentError:
         body = text
-    return frozenset(s.key for s in Document.parse(f"\n{body}").statements())
+    found: dict[str, tuple[str, ...]] = {}
+    for statement in Document.parse(f"\n{body}").statements():
+        # interned: versions of a file share most of their texts
+        found[statement.key] = (*found.get(statement.key, ()), sys.intern(statement.text))
+    return found
 
 
 def cited_rollouts(loc: Location, plan_id: str) -> frozenset[str]:

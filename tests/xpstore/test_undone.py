@@ -9,6 +9,7 @@ from tests.builders import delete, git, make_plan, make_store, page, upsert
 from xpstore.commit import commit
 from xpstore.hashing import content_id
 from xpstore.plan import RolloutRef
+from xpstore.revert import revert
 from xpstore.undone import learner_statements, undone_statements
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from xpstore.location import Location
 
-R1, R2 = content_id(1), content_id(2)
+R1, R2, R3 = content_id(1), content_id(2), content_id(3)
 
 
 @pytest.fixture
@@ -86,6 +87,47 @@ def test_what_a_person_deletes_is_undone_the_whole_file_too(loc: Location):
     git(place, "rm", "-q", "experiences/a.md")
     git(place, "commit", "-qm", "Away")
     assert undone(loc) == [("a", "One.", {R1}), ("a", "Two.", {R1})]
+
+
+OLD = "One.\n  *Support: 3 of 4.*"
+NEW = "One.\n  *Support: 7 of 9.*"
+
+
+@pytest.mark.parametrize("way", ["rm", "revert", "xp revert"])
+def test_a_plan_that_gave_a_statement_new_figures_counts(loc: Location, way: str):
+    place = loc.repo.place
+    first = land(loc, "a", None, (OLD,))
+    second = land(loc, "a", (OLD,), (NEW,), rollout=R2)
+    assert undone(loc) == []
+    if way == "rm":
+        git(place, "rm", "-q", "experiences/a.md")
+        git(place, "commit", "-qm", "Away")
+    elif way == "revert":
+        git(place, "revert", "--no-edit", second, first)
+    else:
+        for sha in (second, first):
+            revert(loc, sha, "main")
+    assert undone(loc) == [("a", "One.", {R1, R2})]
+
+
+def test_figures_that_a_merge_or_a_squash_brought_count(loc: Location):
+    place = loc.repo.place
+    land(loc, "a", None, (OLD,), branch="train/1")
+    land(loc, "a", (OLD,), (NEW,), branch="train/1", rollout=R2)
+    git(place, "merge", "-q", "--no-ff", "-m", "Merge train/1", "train/1")
+    land(loc, "a", (NEW,), (OLD,), branch="train/2", rollout=R3)
+    git(place, "merge", "-q", "--no-ff", "-m", "Merge train/2", "train/2")
+    git(place, "revert", "--no-edit", "-m", "1", "HEAD")
+    git(place, "revert", "--no-edit", "-m", "1", "HEAD~2")
+    assert undone(loc) == [("a", "One.", {R1, R2, R3})]
+
+
+def test_figures_by_hand_are_no_evidence(loc: Location):
+    land(loc, "a", None, (OLD,))
+    write(loc, "a", NEW)
+    git(loc.repo.place, "rm", "-q", "experiences/a.md")
+    git(loc.repo.place, "commit", "-qm", "Away")
+    assert undone(loc) == [("a", "One.", {R1})]
 
 
 def test_a_rewording_by_hand_undoes_the_old_words(loc: Location):
