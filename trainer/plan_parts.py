@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from trainer.suspicion import held_back
 from xpstore.document import Document
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _part(plan: PolicyUpdatePlan, names: set[str]) -> PolicyUpdatePlan:
     gradients = tuple(g for g in plan.gradients if names & {g.target_experience_name, *g.supersedes})
     cited = {r for g in gradients for r in g.rollouts}
     rollouts = tuple(r for r in plan.rollouts if not gradients or r.id in cited)
-    return plan.model_copy(
+    part = plan.model_copy(
         update={
             "items": items,
             "gradients": gradients,
@@ -61,6 +62,7 @@ def _part(plan: PolicyUpdatePlan, names: set[str]) -> PolicyUpdatePlan:
             "rationale": plan.rationale or _rationale(gradients, rollouts),
         }
     )
+    return held_back(part)
 
 
 def _subject(items: Sequence[PolicyPlanItem]) -> str:

@@ -73,7 +73,7 @@ def edit(
     cited = {i for g in gradients for i in g.rollouts}
     return EditResult(
         gradients=gradients,
-        nothing=why_nothing(learning, facts, cited),
+        nothing=why_nothing(learning, facts, cited, {u.partition(": ")[2] for u in editing.undone}),
         report=report(learning, editing.undone),
     )
 

@@ -176,7 +176,10 @@ def _redundant(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> str:
         if (t.lesson.tool, t.lesson.family) == kind or t.outcome == trial.outcome != FAILED
     ]
     rest = [not any(t.verdicts[i] == 1 for t in others) for i in range(len(trial.verdicts))]
-    if others and bench.score(trial, rest) < MINED_SCORE:
+    if others and (
+        bench.table(trial.verdicts, trial.outcome, rest).difference <= 0
+        or bench.score(trial, rest) < MINED_SCORE
+    ):
         return "a better lesson explains it"
     return ""
 

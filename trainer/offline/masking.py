@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from xpstore.suspect import orders
+
 MAX_NAME = 64
 MAX_VALUE = 32
 MAX_TEMPLATE = 120
@@ -43,10 +45,12 @@ def error_template(output: str) -> str:
     """Return a refusal's first line with literals masked; empty where nothing safe is left.
 
     Quoted text, brackets, dates, amounts and words with digits become `<…>`; what could act as Markdown is
-    dropped; the result is one printable line of at most 120 characters.
+    dropped; the result is one printable line of at most 120 characters. What gives orders is not repeated.
     """
     lines = unicodedata.normalize("NFC", output).strip().splitlines()
-    text = _PREFIX.sub("", lines[0], count=1) if lines else ""
+    if not lines or orders(lines[0]):
+        return ""
+    text = _PREFIX.sub("", lines[0], count=1)
     text = _QUOTED.sub("<text>", text)
     text = _DATE.sub("<date>", text)
     text = _LITERAL.sub(_masked_word, text)

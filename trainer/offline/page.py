@@ -65,12 +65,15 @@ def description(tool: str) -> str:
 def new_page(tool: str, entries: Iterable[Entry]) -> str:
     """Return a new file with these entries."""
     chosen = sorted({e.key: e for e in (situation(tool), *entries)}.values(), key=lambda e: e.rank)
+    front: dict[str, object] = {
+        "name": page_name(tool),
+        "description": description(tool),
+        "status": "production",
+    }
+    if tool == GENERAL:
+        front["always"] = True  # `xp context` gives such a page for every task
     return Document.build(
-        {
-            "name": page_name(tool),
-            "description": description(tool),
-            "status": "production",
-        },
+        front,
         [(name, [e.text for e in chosen if e.section == name]) for name in SECTIONS if _has(chosen, name)],
     ).text
 

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from trainer.offline.facts import Facts
+    from trainer.offline.grammar import Lesson
     from trainer.offline.learn import Learned, Learning
 
 
 def report(learning: Learning, undone: Sequence[str]) -> dict[str, JsonValue]:
     """Return counts per family and reason, the lessons with their figures, and the pooled table."""
     dropped: dict[str, Counter[str]] = {}
-    for trial, why in learning.dropped:
-        dropped.setdefault(trial.lesson.family, Counter())[why] += 1
+    for lesson, why in _reasons(learning).items():
+        dropped.setdefault(lesson.family, Counter())[why] += 1
     for family, count in learning.untested.items():
         dropped.setdefault(family, Counter())["too little support, or the same as another"] += count
     bench = learning.bench
@@ -30,7 +31,7 @@ def report(learning: Learning, undone: Sequence[str]) -> dict[str, JsonValue]:
         "rollouts": len(bench.corpus.rollouts) if bench else 0,
         "cases": len(set(bench.cases)) if bench else 0,
         "candidates": len(bench.lessons) if bench else 0,
-        "tested": len(learning.dropped) + len(learning.lessons),
+        "tested": len(_reasons(learning)) + len(learning.lessons),
         "kept": [_row(learned) for learned in learning.lessons],
         "dropped": {family: dict(sorted(found.items())) for family, found in sorted(dropped.items())},
         "undone": list(undone),
@@ -46,9 +47,26 @@ def pooled(lessons: Iterable[Learned]) -> Table:
     return total
 
 
-def why_nothing(learning: Learning, facts: Iterable[Facts], cited: Collection[str]) -> dict[str, str]:
-    """Return rollout id → why no gradient cites it, one sentence each."""
-    supporting = {i for learned in learning.lessons for i in learned.support}
+def _reasons(learning: Learning) -> dict[Lesson, str]:
+    """Return why each tested candidate is no lesson, once: the reason of the outcome on which it did best."""
+    kept = {learned.lesson for learned in learning.lessons}
+    found: dict[Lesson, str] = {}
+    for trial, why in sorted(learning.dropped, key=lambda pair: -pair[0].score):
+        if trial.lesson not in kept:
+            found.setdefault(trial.lesson, why)
+    return found
+
+
+def why_nothing(
+    learning: Learning, facts: Iterable[Facts], cited: Collection[str], undone: Collection[str] = ()
+) -> dict[str, str]:
+    """Return rollout id → why no gradient cites it, one sentence each.
+
+    `undone` has the sentences of lessons that hold and stay away because somebody undid them.
+    """
+    standing = [learned for learned in learning.lessons if learned.lesson.sentence() not in undone]
+    supporting = {i for learned in standing for i in learned.support}
+    removed = {i for learned in learning.lessons for i in learned.support} - supporting
     bench = learning.bench
     if bench is None:
         return {}
@@ -64,6 +82,8 @@ def why_nothing(learning: Learning, facts: Iterable[Facts], cited: Collection[st
             found[f.id] = "it has no messages"
         elif f.id in supporting:
             found[f.id] = "what it shows stands in the experiences already"
+        elif f.id in removed:
+            found[f.id] = "the lesson that it supports was undone here"
         elif not f.calls:
             found[f.id] = "it has no tool call"
         else:
