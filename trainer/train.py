@@ -93,7 +93,7 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     so the same files make the same branch.
     """
     async with StoreDoor(location, store) as door:
-        prefix = await door.call(lambda found: found.candidate_prefix)
+        prefix, limits = await door.call(lambda found: (found.candidate_prefix, found.config.limits))
         intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
         run_id = content_id([sorted(intake.ids), OfflineEditor.learner, again])[:8]
         target = branch or f"{prefix}{run_id}"
@@ -102,7 +102,7 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
             analyzer=TrajectoryRolloutAnalyzer(OfflineExtractor()),
             estimator=ExperienceGradientEstimator(OfflineEditor()),
             optimizer=PatchMergePolicyOptimizer(StatementMerger()),
-            updater=DryRunPolicyUpdater() if dry_run else GitPolicyUpdater(door),
+            updater=DryRunPolicyUpdater(limits) if dry_run else GitPolicyUpdater(door),
             policy=policy,
             progress=progress,
         )

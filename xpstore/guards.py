@@ -25,26 +25,28 @@ def check_plan(plan: PolicyUpdatePlan, config: StoreConfig) -> None:
         )
     if not plan.items:
         raise UsageError("the plan has no items", hint="an empty plan is no commit: there is nothing to do")
-    deletes = sum(item.kind == "delete_experience" for item in plan.items)
-    _limit("items", len(plan.items), config.limits.items_per_plan)
-    _limit("deletions", deletes, config.limits.deletes_per_plan)
+    check_items(plan.items, config.limits)
+
+
+def check_items(items: Sequence[PolicyPlanItem], limits: Limits) -> None:
+    """Raise the typed error of the first item that may not be written, whatever it is written to."""
+    deletes = sum(item.kind == "delete_experience" for item in items)
+    _limit("items", len(items), limits.items_per_plan)
+    _limit("deletions", deletes, limits.deletes_per_plan)
+    names = Counter(item.target_experience_name for item in items)
     seen: dict[str, str] = {}
-    for item in plan.items:
+    for item in items:
         name = item.target_experience_name
         if check_name(name) != name:
             raise InvalidNameError(
                 f"experience name {name!r} is not NFC", hint="use the name that check_name returns"
             )
-        if (twin := seen.setdefault(fold(name), name)) != name or Counter(_names(plan))[name] > 1:
+        if (twin := seen.setdefault(fold(name), name)) != name or names[name] > 1:
             raise RefusedError(
                 f"two items of the plan write one target: {twin!r} and {name!r}",
                 hint="merge them, or make two plans",
             )
-        _check_item(item, config.limits)
-
-
-def _names(plan: PolicyUpdatePlan) -> list[str]:
-    return [item.target_experience_name for item in plan.items]
+        _check_item(item, limits)
 
 
 def check_twins(created: Sequence[str], existing: Sequence[str]) -> None:

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 
 def load_directory(root: Path) -> ExperienceSet:
-    """Read every `*.md` of a plain directory; a missing one is an empty policy. Raises UsageError."""
+    """Read every `*.md` of a plain directory; a missing one is an empty policy.
+
+    Raises UsageError for a file that cannot be read, and for a link: what it points to is not the policy's.
+    """
     pages: list[Experience] = []
     for path in sorted(root.glob("*.md")) if root.is_dir() else []:
+        if path.is_symlink():
+            raise UsageError(f"{path} is a symbolic link", hint="copy the file there")
         try:
             pages.append(Experience(name=path.stem, text=path.read_bytes().decode()))
         except (OSError, UnicodeDecodeError) as error:

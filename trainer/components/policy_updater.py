@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from trainer.components.memory_store import load_directory
 from trainer.plan_parts import independent_parts
 from xpstore.commit import commit
+from xpstore.config import Limits
 from xpstore.errors import ConflictError, XpError
 from xpstore.evidence import listing
 from xpstore.experience import Experience, ExperienceSet
+from xpstore.guards import check_items
 from xpstore.names import check_name, fold
 from xpstore.plan import PolicyApplyResult
 from xpstore.snapshot import snapshot
@@ -23,22 +25,28 @@ if TYPE_CHECKING:
     from xpstore.location import Location
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 
+DEFAULT = Limits()
+
 
 class DryRunPolicyUpdater:
-    """Applies a plan in memory only."""
+    """Applies a plan in memory only. `limits` are those of the store that it stands for."""
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._limits = limits
 
     async def apply(
         self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
     ) -> PolicyApplyResult:
         """Return the set as it would be; guards say no as they would on disk."""
         del context  # nothing is written, so nowhere to write it to
+        parts = _checked(plan, self._limits)
         if errors := _guard(plan, policy_set):
             return PolicyApplyResult(updated_policy_set=policy_set, errors=errors, conflict=True)
         return PolicyApplyResult(
             updated_policy_set=_applied(plan, policy_set),
             written_uris=_uris(plan, "upsert_experience"),
             deleted_uris=_uris(plan, "delete_experience"),
-            plans=tuple(independent_parts(plan)),
+            plans=parts,
             metadata={"dry_run": True},
         )
 
@@ -79,14 +87,16 @@ class GitPolicyUpdater:
 class MemoryFilePolicyUpdater:
     """A plain directory of Markdown files without git: the same guards, all or nothing, no history."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, limits: Limits = DEFAULT) -> None:
         self._root = root
+        self._limits = limits
 
     async def apply(
         self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
     ) -> PolicyApplyResult:
         """Return what was written. Raises XpError, the directory unchanged, when it cannot write."""
         del context  # a directory has no branches
+        parts = _checked(plan, self._limits)
         current = load_directory(self._root)
         if errors := _guard(plan, current):
             return PolicyApplyResult(updated_policy_set=policy_set, errors=errors, conflict=True)
@@ -100,8 +110,16 @@ class MemoryFilePolicyUpdater:
             updated_policy_set=load_directory(self._root),
             written_uris=_uris(plan, "upsert_experience"),
             deleted_uris=_uris(plan, "delete_experience"),
-            plans=tuple(independent_parts(plan)),
+            plans=parts,
         )
+
+
+def _checked(plan: PolicyUpdatePlan, limits: Limits) -> tuple[PolicyUpdatePlan, ...]:
+    """Return the independent parts of the plan. Raises what the guards say of each."""
+    parts = tuple(independent_parts(plan))
+    for part in parts:
+        check_items(part.items, limits)
+    return parts
 
 
 def _repeated(location: Location, plan: PolicyUpdatePlan) -> PolicyUpdatePlan:

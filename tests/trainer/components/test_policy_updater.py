@@ -17,7 +17,7 @@ from trainer.components.policy_updater import (
 )
 from trainer.context import ApplyContext
 from trainer.store_door import StoreDoor
-from xpstore.errors import InvalidNameError, XpError
+from xpstore.errors import InvalidNameError, LimitError, RefusedError, UsageError, XpError
 from xpstore.experience import ExperienceSet
 from xpstore.init import init
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
@@ -45,6 +45,7 @@ class Remembering(DryRunPolicyUpdater):
     """Makes the dry run testable by the same contract: what it would have written becomes the policy."""
 
     def __init__(self):
+        super().__init__()
         self.current = ExperienceSet(root_uri="")
 
     async def apply(self, plan, policy_set, context):
@@ -121,6 +122,23 @@ def test_creating_what_is_there_is_not_an_update(parts):
     result, there = apply(parts, upsert("refund", page("refund", "two")))
     assert result.errors
     assert there == {"refund": page("refund", "one")}
+
+
+@pytest.mark.parametrize("text", ["See\u202e this.\n", "a\0b\n", "x" * 70_000, "x\n" * 1_001, "a\ud800\n"])
+def test_texts_that_no_plan_may_write(parts, text):
+    with pytest.raises((LimitError, RefusedError)):
+        apply(parts, upsert("a", text))
+    assert apply(parts)[1] == {}
+
+
+def test_a_link_in_a_directory_is_neither_read_nor_written_through(tmp_path):
+    (tmp_path / "secret").write_text("mine\n")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.md").symlink_to(tmp_path / "secret")
+    updater = MemoryFilePolicyUpdater(tmp_path / "root")
+    with pytest.raises(UsageError, match="symbolic link"):
+        asyncio.run(updater.apply(plan(upsert("a", "new\n")), ExperienceSet(root_uri=""), CONTEXT))
+    assert (tmp_path / "secret").read_text() == "mine\n"
 
 
 @pytest.mark.parametrize("name", ["../x", "/abs", "CON", "a/b", ".git", "-rf", "a\0b"])
