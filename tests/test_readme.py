@@ -33,9 +33,10 @@ def plain(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("readme")
+    """A clone in somebody's home, as far as the README needs it."""
+    place = tmp_path_factory.mktemp("home") / "xpstore"
+    place.mkdir()
     (place / "sample_repo").symlink_to(ROOT / "sample_repo")
-    (place / "home").mkdir()
     return place
 
 
@@ -45,7 +46,7 @@ def environment(place: Path) -> dict[str, str]:
     return {
         **kept,
         "PATH": path,
-        "HOME": str(place / "home"),
+        "HOME": str(place.parent),
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
         "TZ": "UTC",
