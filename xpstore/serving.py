@@ -1,4 +1,8 @@
-"""What an agent should read for a task: the best pages, whole, within a budget of tokens."""
+"""What an agent should read for a task: the best pages, whole, within a budget of tokens.
+
+A page whose front matter says `always: true` fits every task, whatever its words, and comes before the
+pages that are ranked by the task. Its status must be served like theirs, and the budget holds for it too.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class Page:
     name: str
     text: str
     score: float
-    """How well it fits the task, 0 to 1."""
+    """How well its words fit the task, 0 to 1; a page for every task may have 0."""
     tokens: int
     """Estimated; see `tokens`."""
     whole: bool = True
@@ -34,7 +38,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What to read, best first, and what fits the task but not the budget."""
+    """What to read, best first, and what an endless budget would have added, best first."""
 
     pages: tuple[Page, ...]
     left_out: tuple[Page, ...]
@@ -92,12 +96,12 @@ def ranked(experiences: Sequence[Experience], query: str, limit: int) -> list[tu
 def read_for(experiences: ExperienceSet, task: str, budget: int) -> Reading:
     """Choose from the served experiences (production and staging) what to read for a task.
 
-    Pages come whole, best first, each if it still fits into `budget` tokens. Only where the budget would
-    leave nothing at all is the best page cut, at the end of a line.
+    Pages come whole, each if it still fits into `budget` tokens: first those for every task, then the
+    ranked ones, best first. Only where the budget would leave nothing at all is the first page cut, at the
+    end of a line; where not even a line fits, it is left out like the others.
     """
-    served = [e for e in readable(experiences)[0] if e.status in SERVED]
     pages, left_out, room = [], [], budget
-    for experience, score in ranked(served, task, len(served)):
+    for experience, score in _fitting(experiences, task):
         text = rendered(experience)
         page = Page(experience.name, text, score, tokens(text))
         if page.tokens <= room:
@@ -106,8 +110,22 @@ def read_for(experiences: ExperienceSet, task: str, budget: int) -> Reading:
         else:
             left_out.append(page)
     if left_out and not pages:
-        pages = _cut(left_out.pop(0), budget)
+        pages = _cut(left_out[0], budget)
+        left_out = left_out[len(pages) :]
     return Reading(tuple(pages), tuple(left_out))
+
+
+def _fitting(experiences: ExperienceSet, task: str) -> list[tuple[Experience, float]]:
+    """Return the served experiences for a task with their scores: those for every task, then the ranked."""
+    served = [e for e in readable(experiences)[0] if e.status in SERVED]
+    hits = ranked(served, task, len(served))
+    found = {e.name for e, _ in hits}
+    hits += [(e, 0.0) for e in served if e.name not in found and _is_for_all(e)]
+    return sorted(hits, key=lambda hit: not _is_for_all(hit[0]))  # stable: best first within each kind
+
+
+def _is_for_all(experience: Experience) -> bool:
+    return experience.metadata.get("always") is True
 
 
 def _cut(page: Page, budget: int) -> list[Page]:

@@ -58,7 +58,38 @@ def test_the_best_page_is_cut_only_where_nothing_fits():
 
 
 def test_a_budget_below_one_line_reads_nothing():
-    assert read_for(experiences(only="refund"), "refund", 1).pages == ()
+    reading = read_for(experiences(best="refund refund", other="a refund of a thing"), "refund", 1)
+    assert reading.pages == ()
+    assert [page.name for page in reading.left_out] == ["best", "other"]
+
+
+def test_what_is_left_out_is_what_an_endless_budget_would_give():
+    pages = experiences(
+        rules="---\nalways: true\n---\nBe kind.", best="refund refund", other="a refund of a thing"
+    )
+    every = [page.name for page in read_for(pages, "refund", 10_000).pages]
+    assert every == ["rules", "best", "other"]
+    for budget in (1, 6, 12, 16, 40):
+        reading = read_for(pages, "refund", budget)
+        given, left_out = ([page.name for page in side] for side in (reading.pages, reading.left_out))
+        assert sorted(given + left_out) == sorted(every)
+        assert left_out == [name for name in every if name not in given]
+
+
+def test_pages_for_every_task_come_first_and_only_when_served():
+    always = "---\nstatus: {}\nalways: {}\n---\n{}"
+    pages = experiences(
+        a=always.format("production", "true", "Be kind."),
+        b=always.format("staging", "true", "Name the refund once."),
+        c=always.format("archived", "true", "Old refund rules."),
+        d=always.format("production", "false", "Be quick."),
+        e=always.format("production", "'true'", "Be brief."),
+        f="refund refund refund",
+    )
+    read = read_for(pages, "refund", 1000).pages
+    assert [page.name for page in read] == ["b", "a", "f"]
+    assert read[1].score == 0
+    assert [page.name for page in read_for(pages, "zzzzqqq", 1000).pages] == ["a", "b"]
 
 
 def test_readable_tells_why_a_page_is_not():

@@ -1,8 +1,8 @@
 """Print what an agent should read before a task.
 
-The best pages for the task that fit into the budget, whole, best first; a page is cut only where nothing
-would fit otherwise. Only what is served: status production or staging. Without --ref, from the main
-branch. Tokens are estimated.
+First the pages for every task (front matter `always: true`), then the best pages for this task, whole, as
+far as they fit into the budget; a page is cut only where nothing would fit otherwise. Only what is served:
+status production or staging. Without --ref, from the main branch. Tokens are estimated.
 
 JSON: {"ref", "commit", "task", "budget", "tokens", "pages": [{"name", "score", "tokens", "whole", "text"}],
 "left_out": [{"name", "score", "tokens"}], "unreadable": {name: why}}
