@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore import evidence, gitcli, layout, lock, objects, publish, purge, review, trees, witness
-from xpstore.errors import NotFoundError, RefusedError, RepositoryError
+from xpstore.errors import NotFoundError, RefusedError, RepositoryError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import canonical_json, content_id
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 REASON = "xp: forget"
+LEAST_DIGITS = 6
+"""Of a rollout's id: a slip of the finger must not name another rollout, for what is forgotten is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class Forgotten:
 def forget(loc: Location, rollout: str, *, dry_run: bool = False) -> Forgotten:
     """Forget a rollout by its id or the first digits of it.
 
-    Raises NotFoundError where there is none or more than one, RefusedError where another branch, tag or
+    Raises UsageError for fewer than LEAST_DIGITS, NotFoundError where there is none or more than one,
+    RefusedError where another branch, tag or
     working tree holds the evidence; then nothing has changed.
     """
     with lock.store_lock(loc.repo.common_dir):
@@ -75,14 +78,19 @@ def forget(loc: Location, rollout: str, *, dry_run: bool = False) -> Forgotten:
 
 
 def _find(loc: Location, rollout: str) -> str:
+    if len(rollout) < LEAST_DIGITS:
+        raise UsageError(
+            f"'{rollout}' is too short to name a rollout that shall be forgotten",
+            hint=f"give at least {LEAST_DIGITS} digits of its id; xp show lists the rollouts of a plan",
+        )
     found = sorted({*evidence.find_ids(loc, "rollouts", rollout), *evidence.find_ids(loc, "ledger", rollout)})
-    if len(found) == 1 and rollout:
+    if len(found) == 1:
         return found[0]
     if found:
         raise NotFoundError(
             f"'{rollout}' is short for {len(found)} rollouts: {', '.join(found[:4])}", hint="give more digits"
         )
-    if rollout and evidence.find_ids(loc, "tombstones", rollout):
+    if evidence.find_ids(loc, "tombstones", rollout):
         raise NotFoundError(f"rollout {rollout} was forgotten already")
     raise NotFoundError(f"there is no rollout '{rollout}'", hint="xp show lists the rollouts of a plan")
 

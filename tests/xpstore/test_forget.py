@@ -8,7 +8,7 @@ import pytest
 from tests.builders import fsck, git, identify, make_store
 from tests.lessons import received, rollout_of, teach
 from xpstore import evidence, layout
-from xpstore.errors import NotFoundError, RefusedError
+from xpstore.errors import NotFoundError, RefusedError, UsageError
 from xpstore.forget import forget
 from xpstore.location import Location
 from xpstore.verify import verify
@@ -201,11 +201,24 @@ def test_a_prefix_in_a_code_repository_and_a_second_store(tmp_path: Path):
 
 
 def test_ambiguous_and_unknown_rollouts_are_named(loc: Location):
-    teach(loc, "a", None, ("One.",))
-    teach(loc, "b", None, ("Two.",))
-    for prefix in ("", "ffff0000"):
-        with pytest.raises(NotFoundError):
-            forget(loc, prefix)
+    ids = ["abcdef00", "abcdef01"]
+    evidence.write(loc, [evidence.ledger_file(i, {"event": "dropped"}) for i in ids], "Two alike")
+    with pytest.raises(NotFoundError, match="short for 2 rollouts: abcdef00, abcdef01"):
+        forget(loc, "abcdef0")
+    with pytest.raises(NotFoundError, match="there is no rollout"):
+        forget(loc, "ffff0000")
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 5])
+def test_a_few_digits_forget_nothing(loc: Location, digits: int):
+    lesson = teach(loc, "a", None, ("One.",), said=SECRET)
+    before = git(loc.repo.place, "for-each-ref")
+    for dry_run in (True, False):
+        with pytest.raises(UsageError, match="too short") as caught:
+            forget(loc, lesson.rollout[:digits], dry_run=dry_run)
+        assert "at least 6 digits" in caught.value.hint
+    assert git(loc.repo.place, "for-each-ref") == before
+    assert forget(loc, lesson.rollout[:6], dry_run=True).rollouts == (lesson.rollout,)
 
 
 def test_a_bare_repository_is_purged_too(loc: Location, tmp_path: Path):

@@ -66,6 +66,6 @@ def test_on_a_terminal_it_asks(store, monkeypatch, answer, code):
 
 
 def test_an_unknown_rollout(store):
-    code, out, _ = store.xp("forget", "--json", "--yes", "ffff")
+    code, out, _ = store.xp("forget", "--json", "--yes", "ffff0000")
     assert code == 1
     assert json.loads(out)["error"] == "NotFoundError"
