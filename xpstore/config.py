@@ -25,7 +25,8 @@ UPCASTERS: dict[int, Callable[[dict[str, object]], dict[str, object]]] = {}
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _BRANCH = re.compile(
-    r"(?!.*(?:[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)))(?![-/.@]$|[-/.]).*[^/.]", re.DOTALL
+    r"(?!.*(?:[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)))(?![-/.@]$|[-/.]|HEAD$).*[^/.]",
+    re.DOTALL,
 )
 _ANY = re.compile(".*", re.DOTALL)
 _KEY_HINTS = {

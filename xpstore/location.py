@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from xpstore import gitcli, layout
+from xpstore import gitcli, layout, tracking
 from xpstore.config import StoreConfig, parse_config
-from xpstore.errors import FormatError, NotAStoreError, RepositoryError, UsageError
+from xpstore.errors import FormatError, NotAStoreError, NotFoundError, RepositoryError, UsageError
 from xpstore.git import Repo
 
 START = "xp init DIR makes a store; -C DIR looks elsewhere"
@@ -70,10 +70,42 @@ class Location:
         return layout.notes_ref(self.config.name)
 
     def branch_ref(self, branch: str) -> str:
-        """Return the full ref of a branch given by its short or full name. Raises UsageError."""
-        ref = branch if branch.startswith(layout.HEADS) else f"{layout.HEADS}{branch}"
-        self.repo.check_ref(ref)
-        return ref
+        """Return the full ref of a branch given by its short or full name.
+
+        Raises UsageError for what `git check-ref-format --branch` refuses: such a ref could be made, but git
+        takes its name for an option, or for what is checked out.
+        """
+        short = branch.removeprefix(layout.HEADS)
+        readable = short.encode("utf-8", "replace").decode()
+        if short == "HEAD" or short.startswith("-") or short != readable:
+            raise UsageError(
+                f"{branch!r} is no name for a branch",
+                hint="choose a name in UTF-8, not HEAD, that starts with no '-'",
+            )
+        self.repo.check_ref(f"{layout.HEADS}{short}")
+        return f"{layout.HEADS}{short}"
+
+    def tip_of(self, branch: str) -> str | None:
+        """Return the commit of a branch, short or full name; of a remote's where it is missing here.
+
+        None where there is none at all. Raises UsageError where it is missing and remotes disagree.
+        """
+        return tracking.tip(self.repo, self.branch_ref(branch))
+
+    def resolve(self, spec: str) -> str:
+        """Return the commit that anything names, as `Repo.resolve`; at last, of a remote's branch."""
+        try:
+            return self.repo.resolve(spec)
+        except NotFoundError:
+            try:
+                tip = self.tip_of(spec)
+            except UsageError:
+                if tracking.copies(self.repo, spec):
+                    raise
+                tip = None  # an expression, which is no name of a branch
+            if tip is None:
+                raise
+            return tip
 
     def in_tree(self, path: str) -> str:
         """Return a store path as a path of the repository."""

@@ -65,6 +65,7 @@ def test_what_is_written_reads_back(store_id, name, main, limits):
         (MINIMAL + 'main = ""\n', "`main`", "branch"),
         (MINIMAL + 'main = "a..b"\n', "`main`", "branch"),
         (MINIMAL + 'main = "-x"\n', "`main`", "branch"),
+        (MINIMAL + 'main = "HEAD"\n', "`main`", "branch"),
         (MINIMAL + 'main = "a b"\n', "`main`", "branch"),
         (MINIMAL + 'main = "x.lock"\n', "`main`", "branch"),
         (MINIMAL + 'main = "a/"\n', "`main`", "branch"),

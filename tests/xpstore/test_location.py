@@ -104,6 +104,29 @@ def test_refs_of_candidates_do_not_hide_main(tmp_path: Path) -> None:
     assert loc.notes_ref == "refs/notes/xp-eval"
 
 
+BRANCHES = ["HEAD", "-x", "--force", "", "a..b", "a b", "x.lock", "a//b", "/a", "a/", "@{-1}", "a~1", "a\n"]
+
+
+@pytest.mark.parametrize("branch", [*BRANCHES, "a/HEAD", "train/-x", "FETCH_HEAD", "退款"])
+def test_branches_have_the_names_that_git_allows(tmp_path: Path, branch: str) -> None:
+    loc = make_store(tmp_path)
+    command = ["git", "check-ref-format", "--branch", branch]
+    is_fine = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    assert is_fine == (branch not in BRANCHES)
+    for name in (branch, f"refs/heads/{branch}"):
+        if is_fine:
+            assert loc.branch_ref(name) == f"refs/heads/{branch}"
+        else:
+            with pytest.raises(UsageError, match="is no name for a branch") as caught:
+                loc.branch_ref(name)
+            assert caught.value.hint
+
+
+def test_a_name_that_is_not_utf8_is_none_for_a_branch(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no name for a branch"):
+        make_store(tmp_path).branch_ref("a\udcff")
+
+
 def test_location_needs_no_pydantic() -> None:
     code = "import sys, xpstore.location, xpstore.evidence; sys.exit('pydantic' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
