@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from xpstore.location import Location
+
+_FROM_A_FILE = "Write it to a file first, and name that file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,34 @@ class App:
     def file(self, name: str) -> Path:
         """Return an input file: relative to the directory of `-C` as in git, or to where `xp` was called.
 
-        Raises UsageError where there is no such file.
+        Raises UsageError where there is no such file; a pipe is none, for files are read from several places.
         """
-        for base in (self.cwd, Path.cwd()):
-            if (base / name).is_file():
-                return base / name
-        raise UsageError(f"there is no file '{name}'", hint=f"It was looked for in {self.cwd}.")
+        if name == "-":
+            raise UsageError("standard input is not read", hint=_FROM_A_FILE)
+        places = list(dict.fromkeys(base / name for base in (self.cwd, Path.cwd())))
+        for place in places:
+            if place.is_file():
+                return place
+        for place in places:
+            if place.is_dir():
+                raise UsageError(f"'{name}' is a directory", hint=f"Name the files in {place}.")
+            if place.exists():
+                raise UsageError(f"'{name}' is a pipe or a device, not a file", hint=_FROM_A_FILE)
+        folders = " and in ".join(str(place.parent) for place in places)
+        raise UsageError(f"there is no file '{name}'", hint=f"It was looked for in {folders}.")
+
+    def typed(self, program: str = "xp") -> str:
+        """Return how a command line begins that works here when typed where `xp` was called: `xp -C desk`.
+
+        A name of a store is only for `xp`, not for git.
+        """
+        store = f" --store {shlex.quote(self.store)}" if self.store and program == "xp" else ""
+        return f"{program}{there(self.cwd)}{store}"
+
+
+def there(path: Path) -> str:
+    """Return the option that makes a command work in a directory, for a shell; empty for the current one."""
+    return "" if path == Path.cwd() else f" -C {shlex.quote(os.path.relpath(path))}"
 
 
 branch_option = click.option(

@@ -8,14 +8,11 @@ JSON: {"repository", "prefix", "name", "id", "main"}
 
 from __future__ import annotations
 
-import os
-import shlex
-from pathlib import Path
-
 import click
 
-from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.app import App, json_option, pass_app, there
 from xpstore.cli.output import emit, paint
+from xpstore.errors import UsageError
 
 
 @click.command(help=__doc__)
@@ -28,6 +25,8 @@ def command(app: App, directory: str, name: str, main: str | None, *, as_json: b
     """Make the store; see the module's docstring."""
     from xpstore.init import init
 
+    if not directory:
+        raise UsageError("the name of the directory is empty", hint="Without a name it is the current one.")
     path = (app.cwd / directory).resolve()
     location = init(path, name=name, main=main)
     config = location.config
@@ -44,5 +43,4 @@ def command(app: App, directory: str, name: str, main: str | None, *, as_json: b
         return
     where = f" (prefix {location.prefix})" if location.prefix else ""
     click.echo(paint(f"Made the store {config.id} in {path}{where}, branch {config.main}"))
-    there = "" if path == Path.cwd() else f" -C {shlex.quote(os.path.relpath(path))}"
-    click.echo(paint(f"Next: xp{there} train FILE..."))
+    click.echo(paint(f"Next: xp{there(path)} train FILE..."))

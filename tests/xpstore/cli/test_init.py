@@ -49,3 +49,9 @@ def test_init_refuses_what_is_a_store(tmp_path, capsys):
     capsys.readouterr()
     assert run(["-C", str(tmp_path), "init"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_an_empty_name_is_wrong_use(tmp_path, capsys):
+    assert run(["-C", str(tmp_path), "init", ""]) == 2
+    assert "is empty" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
