@@ -20,6 +20,7 @@ from trainer.journal import GitJournal
 from trainer.offline import OfflineEditor, OfflineExtractor
 from trainer.offline.merger import StatementMerger
 from trainer.store_door import StoreDoor
+from xpstore.experience import SERVED, Experience
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
 
@@ -43,6 +44,8 @@ class PlanSummary(Frozen):
     """Names of the experiences."""
     lessons: int
     """How many edits it joins."""
+    unserved: dict[str, str] = {}
+    """Experience → its status, where agents are not given it."""
 
 
 class TrainReport(Frozen):
@@ -144,4 +147,11 @@ def _summary(plan: PolicyUpdatePlan, commit: str) -> PlanSummary:
         subject=plan.subject,
         items=tuple(i.target_experience_name for i in plan.items),
         lessons=len(plan.gradients),
+        unserved=_unserved(plan),
     )
+
+
+def _unserved(plan: PolicyUpdatePlan) -> dict[str, str]:
+    texts = {i.target_experience_name: i.after_content for i in plan.items}
+    pages = [Experience(name=name, text=text) for name, text in texts.items() if text is not None]
+    return {page.name: page.status for page in pages if page.status not in SERVED}

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.builders import every_object, git
+from tests.builders import every_object, git, identify
 from tests.returns_desk import records
 from trainer.train import TrainReport, train_files
 from xpstore import evidence
@@ -132,3 +132,18 @@ def test_the_exit_code_is_one_when_nothing_could_be_used(rollouts, already, fail
         }
     )
     assert report.exit_code == code
+
+
+def test_a_plan_names_the_pages_that_no_agent_reads(store, tmp_path, rows):
+    write(tmp_path / "all.jsonl", rows)
+    names = {name for p in train(store, tmp_path / "all.jsonl", dry_run=True).plans for name in p.items}
+    archived = min(names)
+    page = store / "experiences" / f"{archived}.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("---\nstatus: archived\n---\n\n- Kept for the record.\n", encoding="utf-8")
+    git(store, "add", "experiences")
+    identify(store)
+    git(store, "commit", "-q", "-m", "Archive a page")
+    plans = train(store, tmp_path / "all.jsonl", dry_run=True).plans
+    assert {p.unserved.get(archived) for p in plans if archived in p.items} == {"archived"}
+    assert not any(p.unserved for p in plans if archived not in p.items)

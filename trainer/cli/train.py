@@ -6,8 +6,8 @@ accepted until it is merged.
 
 JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied, "already":
 [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing":
-{rollout: why}, "refused": {experience: why}, "plans": [{"plan_id", "commit", "subject", "items", "lessons"}],
-"report": the learner's}
+{rollout: why}, "refused": {experience: why}, "plans": [{"plan_id", "commit", "subject", "items", "lessons",
+"unserved": {experience: its status, which no agent is given}}], "report": the learner's}
 
 Exit code 1 when every new rollout failed.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -76,32 +77,40 @@ def command(  # noqa: PLR0913  # the options of the verb
     if as_json:
         emit({**report.model_dump(mode="json"), "exit_code": report.exit_code})
     else:
-        for line in describe(report, main):
+        for line in describe(report, main, app):
             click.echo(line)
     ctx.exit(report.exit_code)
 
 
-def describe(report: TrainReport, main: str) -> Iterator[str]:
+def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
     """Yield the report for people: counts, commits, what taught nothing, what to type next."""
-    failed = len({f.rollout for f in report.failures})
+    forgotten = {f.rollout for f in report.failures if f.stage == "receive"}  # no other reason there
+    failures = [f for f in report.failures if f.rollout not in forgotten]
+    failed = len({f.rollout for f in failures})
     counts = [counted(report.rollouts, "rollout"), f"{report.passed} passed"]
     counts += [f"{len(report.already)} already learned"] if report.already else []
+    counts += [f"{len(forgotten)} forgotten here"] if forgotten else []
     counts += [f"{failed} failed to be read by the learner"] if failed else []
     yield ", ".join(counts)
     if report.left:
         yield f"{counted(report.left, 'rollout')} on record and not studied: more than one run studies"
     yield from _commits(report)
-    parts = [_COUNT.sub("", part) for why in report.nothing.values() for part in why.split("; ")]
-    yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing:", parts)
+    yield from _nothing(report)
     yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
-    yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in report.failures])
+    yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
     yield from _left_out(report)
     yield from _problems(report)
     if report.plans and not report.dry_run:
         yield ""
         yield "Next:"
-        yield paint(f"  xp log {report.branch}")
-        yield paint(f"  git diff {main}...{report.branch}")
+        yield paint(f"  {app.typed()} log {quote(report.branch)}")
+        yield paint(f"  {app.typed('git')} diff {quote(f'{main}...{report.branch}')}")
+
+
+def _nothing(report: TrainReport) -> Iterator[str]:
+    parts = [_COUNT.sub("", part) for why in report.nothing.values() for part in why.split("; ")]
+    several = " (a rollout can have several reasons)" if len(parts) > len(report.nothing) else ""
+    yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing{several}:", parts)
 
 
 def _commits(report: TrainReport) -> Iterator[str]:
@@ -120,6 +129,8 @@ def _commits(report: TrainReport) -> Iterator[str]:
     for plan in report.plans:
         sha = paint(shortened(plan.commit or plan.plan_id), "yellow")
         yield f"  {sha} {paint(plan.subject)}"
+        for name, status in plan.unserved.items():
+            yield paint(f"    {name} is {status}: no agent reads it")
 
 
 def _reasons(title: str, reasons: list[str]) -> Iterator[str]:

@@ -4,22 +4,29 @@ import asyncio
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
 from trainer.cli.train import describe
 from trainer.domain import RolloutFailure
 from trainer.train import PlanSummary, TrainReport
+from xpstore.cli.app import App
 from xpstore.cli.main import run
 from xpstore.location import Location
 
 ID = "0123456789abcdef0123"
+HERE = App(cwd=Path.cwd())
 
 
 def report(**fields) -> TrainReport:
     return TrainReport(
         **{"run_id": "r1", "branch": "train/r1", "dry_run": False, "rollouts": 4, "passed": 1, **fields}
     )
+
+
+def failure(rollout: str, stage: str) -> RolloutFailure:
+    return RolloutFailure(rollout=rollout, case="", stage=stage, error="odd")
 
 
 def plan(commit: str = "c" * 40) -> PlanSummary:
@@ -35,6 +42,7 @@ def test_a_report_has_counts_commits_reasons_and_the_next_commands():
                 nothing={"b": "chance does as well (5); one trial only", "c": "chance does as well (7)"},
                 refused={"refund": "opposite advice"},
                 problems=({"file": "x.json", "line": 3, "error": "no messages"},),
+                failures=(failure("d", "receive"), failure("e", "receive"), failure("f", "analyze")),
                 report={
                     "candidates": 21,
                     "dropped": {
@@ -44,17 +52,20 @@ def test_a_report_has_counts_commits_reasons_and_the_next_commands():
                 },
             ),
             "main",
+            HERE,
         )
     )
     assert lines == [
-        "4 rollouts, 1 passed, 1 already learned",
+        "4 rollouts, 1 passed, 1 already learned, 2 forgotten here, 1 failed to be read by the learner",
         "2 lessons, 1 commit on train/r1",
         "  ccccccccc Ask before refunds",
-        "2 rollouts taught nothing:",
+        "2 rollouts taught nothing (a rollout can have several reasons):",
         "     2  chance does as well",
         "     1  one trial only",
         "Not merged:",
         "     1  refund: opposite advice",
+        "Failed:",
+        "     1  analyze: odd",
         "Left out of 21 candidates:",
         "     9  does not hold",
         "     7  too little support",
@@ -68,7 +79,7 @@ def test_a_report_has_counts_commits_reasons_and_the_next_commands():
 
 
 def test_a_dry_run_promises_no_commits():
-    lines = list(describe(report(plans=(plan(commit=""),), dry_run=True), "main"))
+    lines = list(describe(report(plans=(plan(commit=""),), dry_run=True), "main", HERE))
     assert lines[1:] == ["2 lessons; would be 1 commit on train/r1", "  012345678 Ask before refunds"]
 
 
@@ -77,7 +88,27 @@ def test_a_dry_run_promises_no_commits():
     [(("a", "b", "c", "d"), "Everything here is already learned."), (("a",), "Nothing was learned.")],
 )
 def test_without_plans_the_report_says_why(already, words):
-    assert list(describe(report(already=already), "main"))[1] == words
+    assert list(describe(report(already=already), "main", HERE))[1] == words
+
+
+def test_one_reason_each_needs_no_remark():
+    lines = list(describe(report(nothing={"a": "one trial only", "b": "one trial only"}), "main", HERE))
+    assert "2 rollouts taught nothing:" in lines
+
+
+def test_pages_that_no_agent_reads_are_told():
+    unserved = plan().model_copy(update={"unserved": {"refund": "archived"}})
+    lines = list(describe(report(plans=(unserved,)), "main", HERE))
+    assert lines[2:4] == ["  ccccccccc Ask before refunds", "    refund is archived: no agent reads it"]
+
+
+def test_the_next_commands_can_be_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    app = App(cwd=tmp_path / "my desk", store="second")
+    assert list(describe(report(branch="train/a&b", plans=(plan(),)), "main", app))[-2:] == [
+        "  xp -C 'my desk' --store second log 'train/a&b'",
+        "  git -C 'my desk' diff 'main...train/a&b'",
+    ]
 
 
 def test_long_lists_are_cut():
@@ -85,7 +116,7 @@ def test_long_lists_are_cut():
         RolloutFailure(rollout=str(i), case="", stage="analyze", error=f"odd {i:02}") for i in range(12)
     )
     problems = tuple({"file": "f", "line": i, "error": "bad"} for i in range(7))
-    lines = list(describe(report(failures=failures, problems=problems), "main"))
+    lines = list(describe(report(failures=failures, problems=problems), "main", HERE))
     assert "     2  for other reasons" in lines
     assert lines[-1] == "  and 2 more (--json lists all)"
 
