@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from trainer.domain import Received, Rollout, RolloutAnalysis, RolloutFailure, RubricEvaluation
 from trainer.share import share_of
-from xpstore import evidence, layout, note
+from xpstore import evidence, layout, note, tracking
 from xpstore.errors import FormatError
 from xpstore.events import need_whole_history
 from xpstore.history import candidates, reachable_plan_ids
@@ -42,7 +42,8 @@ class GitJournal:
     """The evidence branch: rollouts, cases, notes, and a ledger of what happened to each rollout.
 
     A rollout is learned when a plan of the same learner that cites it is reachable from the branch or from
-    an open candidate, or when the learner has said that it teaches nothing. Deleting one frees its own.
+    an open candidate, here or at a remote, or when the learner has said that it teaches nothing. Deleting a
+    candidate everywhere frees its own.
     """
 
     def __init__(self, door: StoreDoor, branch: str, *, dry_run: bool = False) -> None:
@@ -143,8 +144,9 @@ def _forgotten(rollout: Rollout) -> RolloutFailure:
 
 def _landed(location: Location, branch: str) -> frozenset[str]:
     refs = {location.config.main, branch, *candidates(location)}
-    there = [r for r in sorted(refs) if location.repo.ref(location.branch_ref(r)) is not None]
-    return reachable_plan_ids(location, there)
+    tips = {tip for ref in refs if (tip := location.tip_of(ref)) is not None}
+    tips.update(tracking.below(location.repo, f"{layout.HEADS}{location.candidate_prefix}").values())
+    return reachable_plan_ids(location, sorted(tips))
 
 
 def _analysed(events: Sequence[Event], learner: str) -> Event | None:

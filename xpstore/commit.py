@@ -86,7 +86,7 @@ def commit(
 
 def _build(loc: Location, plans: Sequence[PolicyUpdatePlan], ref: str, start: str) -> _Group:
     old = loc.repo.ref(ref)
-    base = old or (loc.repo.resolve(start) if start else loc.repo.ref(loc.main_ref))
+    base = old or loc.tip_of(ref) or (loc.resolve(start) if start else loc.tip_of(loc.main_ref))
     if base is None and ref != loc.main_ref:
         raise NotFoundError(
             f"{loc.config.main} has no commit to start {ref} from", hint="commit xp.toml there first"

@@ -141,7 +141,7 @@ def stamps(message: str, store_id: str) -> tuple[Stamp, ...]:
 
 def commit_of(loc: Location, ref: str) -> str:
     """Return the commit of a branch (first), tag, id or expression. Raises NotFoundError."""
-    return branch_tip(loc, ref) or loc.repo.resolve(ref)
+    return branch_tip(loc, ref) or loc.resolve(ref)
 
 
 def need_whole_history(loc: Location) -> None:

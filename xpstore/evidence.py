@@ -77,8 +77,8 @@ def ledger_file(rollout_id: str, event: Mapping[str, object]) -> EvidenceFile:
 
 
 def tip(loc: Location) -> str | None:
-    """Return the commit of the evidence branch; None before the first evidence."""
-    return loc.repo.ref(loc.evidence_ref)
+    """Return the commit of the evidence branch, of a remote's in a new clone; None before the first one."""
+    return loc.tip_of(loc.evidence_ref)
 
 
 def read(loc: Location, path: str) -> bytes | None:
@@ -156,8 +156,9 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
 
 def add(loc: Location, files: Iterable[EvidenceFile], message: str) -> Addition:
     """Build, without writing anything, the commit that adds files to the evidence branch as it is now."""
-    old = tip(loc)
-    tree = loc.repo.commit(old).tree if old else None
+    old = loc.repo.ref(loc.evidence_ref)
+    parent = old or tip(loc)
+    tree = loc.repo.commit(parent).tree if parent else None
     new: dict[str, bytes | None] = {}
     for file in files:
         known = new.get(file.path)
@@ -166,10 +167,11 @@ def add(loc: Location, files: Iterable[EvidenceFile], message: str) -> Addition:
         if known is None and not _on_record(loc, tree, file):
             new[file.path] = file.data
     if not new:
-        return Addition(old, old, ())
+        return Addition(old, parent, ())
     spliced = trees.splice(loc.repo.read_tree, tree, new)
     who = loc.repo.person()
-    commit = objects.make_commit(spliced.tree, [old] if old else [], who, who, message.rstrip("\n") + "\n")
+    parents = [parent] if parent else []
+    commit = objects.make_commit(spliced.tree, parents, who, who, message.rstrip("\n") + "\n")
     return Addition(old, commit.id, (*spliced.objects, commit))
 
 

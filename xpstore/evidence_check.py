@@ -132,14 +132,10 @@ def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
 
 
 def _absent(loc: Location, seen: witness.Seen | None) -> list[str]:
+    if seen is None:
+        return []
     branch = loc.evidence_ref.removeprefix(layout.HEADS)
-    if seen:
-        return [
-            f"the evidence branch is gone; it was at {seen.tip[:12]} (git branch {branch} {seen.tip[:12]})"
-        ]
-    remotes = [r for r in loc.repo.refs("refs/remotes/") if r.split("/", 3)[-1] == branch]
-    names = [ref.removeprefix("refs/remotes/") for ref in remotes]
-    return [f"the evidence branch is not here yet (git branch {branch} {names[0]} takes it)"] if names else []
+    return [f"the evidence branch is gone; it was at {seen.tip[:12]} (git branch {branch} {seen.tip[:12]})"]
 
 
 def _lost(loc: Location, shelf: Evidence, old: str) -> list[str]:

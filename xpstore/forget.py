@@ -14,7 +14,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, gitcli, layout, lock, objects, publish, purge, review, trees, witness
+from xpstore import evidence, gitcli, layout, lock, objects, publish, purge, review, tracking, trees, witness
 from xpstore.errors import NotFoundError, RefusedError, RepositoryError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import canonical_json, content_id
@@ -129,8 +129,10 @@ def _lessons(loc: Location, rollout_id: str) -> list[CitingLesson]:
 
 
 def _remotes(loc: Location) -> list[str]:
+    """Return the remote-tracking branches, also those that are left of a remote that has no other trace."""
     branch = loc.evidence_ref.removeprefix(layout.HEADS)
-    return [ref for ref in loc.repo.refs("refs/remotes/") if ref.split("/", 3)[-1] == branch]
+    left = [ref for ref in loc.repo.refs(layout.REMOTES) if ref.split("/", 3)[-1] == branch]
+    return sorted({*left, *tracking.copies(loc.repo, loc.evidence_ref)})
 
 
 def _check_holders(loc: Location, remotes: Iterable[str]) -> None:
@@ -193,7 +195,8 @@ class _Root:
 
 def _root(loc: Location, ref: str, changes: Mapping[str, bytes | None]) -> _Root:
     old = loc.repo.ref(ref)
-    tree = loc.repo.commit(old).tree if old else None
+    before = old or tracking.tip(loc.repo, ref)
+    tree = loc.repo.commit(before).tree if before else None
     spliced = trees.splice(loc.repo.read_tree, tree, changes)
     who = loc.repo.person()
     commit = objects.make_commit(spliced.tree, [], who, who, "Forget evidence\n")

@@ -6,7 +6,6 @@ its untyped errors become RepositoryError or NotFoundError. What is damaged is n
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from xpstore import revision
 from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
-from xpstore.loose import LooseObjects
+from xpstore.loose import LooseObjects, ref_files
 from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_commit, parse_tree
 from xpstore.trees import EMPTY, find
 
@@ -113,6 +112,12 @@ class Repo:
         """Where packs live."""
         return self.common_dir / "objects" / "pack"
 
+    @property
+    def remotes(self) -> list[str]:
+        """The names of the remotes."""
+        with _failing("read the configuration", self.place):
+            return [name for name in self._raw.remotes.names() if name]
+
     # -- refs ---------------------------------------------------------------------------------------
 
     def head_ref(self) -> str | None:
@@ -146,17 +151,10 @@ class Repo:
         """Return the refs whose full name starts with `prefix` and what they point at, sorted by name."""
         with _failing("list the refs", self.place):
             names = {n for n in self._raw.listall_references() if n.startswith(prefix)}
-            names.update(self._ref_files(prefix))  # libgit2 leaves out the ones that are damaged
+            files = ref_files(self.common_dir, prefix)  # libgit2 leaves out the ones that are damaged
+            names.update(filter(pygit2.reference_is_valid_name, files))
         found = {name: self.ref(name) for name in sorted(names)}
         return {name: target for name, target in found.items() if target}
-
-    def _ref_files(self, prefix: str) -> Iterator[str]:
-        top = prefix.rpartition("/")[0]
-        for folder, _, files in os.walk(self.common_dir / top):
-            for file in files:
-                name = f"{top}{folder.removeprefix(str(self.common_dir / top))}/{file}"
-                if name.startswith(prefix) and pygit2.reference_is_valid_name(name):
-                    yield name
 
     def resolve(self, spec: str) -> str:
         """Return the id of the commit that a branch, tag, id, abbreviation or expression names.

@@ -64,7 +64,7 @@ def candidates(loc: Location) -> list[str]:
     """Return the open candidate branches of this store (`train/…`), sorted; merged ones are not open."""
     prefix = loc.candidate_prefix
     found = loc.repo.refs(f"{layout.HEADS}{prefix}")
-    main = loc.repo.ref(loc.main_ref) if found else None
+    main = loc.tip_of(loc.main_ref) if found else None
     merged = gitcli.run(loc.repo.place, ["branch", "--merged", main, "--format=%(refname)"]) if main else b""
     closed = set(merged.decode("utf-8", "surrogateescape").splitlines())
     others: set[str] = set()
@@ -80,7 +80,8 @@ def candidates(loc: Location) -> list[str]:
 def find_plan(loc: Location, abbreviation: str) -> str:
     """Return the plan id that starts so. Raises NotFoundError where there is none or more than one."""
     known = set(evidence.find_ids(loc, "gradients", abbreviation))
-    known |= {i for i in reachable_plan_ids(loc, _branches(loc)) if i.startswith(abbreviation)}
+    landed = reachable_plan_ids(loc, [loc.main_ref, *_branches(loc)])
+    known |= {plan_id for plan_id in landed if plan_id.startswith(abbreviation)}
     if len(known) == 1:
         return known.pop()
     if known:

@@ -12,6 +12,7 @@ from __future__ import annotations
 CONFIG = "xp.toml"
 EXPERIENCES = "experiences"
 HEADS = "refs/heads/"
+REMOTES = "refs/remotes/"
 RESERVED_STORE_NAMES = frozenset({"evidence", "conflict"})
 """A store of such a name would need the branch `xp/<name>/evidence` below another branch."""
 

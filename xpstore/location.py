@@ -97,15 +97,17 @@ class Location:
         try:
             return self.repo.resolve(spec)
         except NotFoundError:
-            try:
-                tip = self.tip_of(spec)
-            except UsageError:
-                if tracking.copies(self.repo, spec):
-                    raise
-                tip = None  # an expression, which is no name of a branch
+            tip = self.tip_of(spec) if self._is_branch_name(spec) else None
             if tip is None:
                 raise
             return tip
+
+    def _is_branch_name(self, spec: str) -> bool:
+        try:
+            self.branch_ref(spec)
+        except UsageError:  # an expression such as main~1
+            return False
+        return True
 
     def in_tree(self, path: str) -> str:
         """Return a store path as a path of the repository."""
@@ -133,13 +135,14 @@ class Location:
 def stores(repo: Repo) -> list[Location]:
     """Return the stores on the checked-out branch, or on the first branch that has any, sorted by folder.
 
-    main and master are asked before other branches.
+    main and master are asked before other branches, those that only a remote has last.
     """
     heads = repo.refs(layout.HEADS)
-    first = [repo.head_ref(), f"{layout.HEADS}main", f"{layout.HEADS}master"]
-    tips = [heads[ref] for ref in [*first, *heads] if ref in heads]
+    usual = [f"{layout.HEADS}main", f"{layout.HEADS}master"]
+    tips = [heads[ref] for ref in [repo.head_ref(), *usual, *heads] if ref in heads]
     if repo.head_ref() is None:
         tips.insert(0, repo.resolve("HEAD"))
+    tips += [tip for ref in usual for tip in tracking.copies(repo, ref).values()]
     for tip in dict.fromkeys(tips):
         found, unreadable = _stores_at(repo, repo.commit(tip).tree)
         if found:

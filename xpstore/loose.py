@@ -1,4 +1,4 @@
-"""Loose objects as a loss of power leaves them: empty, cut off, full of NULs.
+"""Loose objects and refs as a loss of power leaves them: empty, cut off, full of NULs.
 
 libgit2 reads a loose object that is cut off for ever. So one that is about to be read is looked at first;
 those that a running program writes after the look at their folder are whole.
@@ -6,10 +6,12 @@ those that a running program writes after the look at their folder are whole.
 
 from __future__ import annotations
 
+import os
 import zlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 CHUNK = 1 << 20
@@ -34,6 +36,16 @@ class LooseObjects:
         if not problem:
             names.discard(name)
         return problem
+
+
+def ref_files(git_dir: Path, prefix: str) -> Iterator[str]:
+    """Yield the names that the files of loose refs have, whatever is in them, below a prefix."""
+    top = prefix.rpartition("/")[0]
+    for folder, _, files in os.walk(git_dir / top):
+        for file in files:
+            name = f"{top}{folder.removeprefix(str(git_dir / top))}/{file}"
+            if name.startswith(prefix):
+                yield name
 
 
 def _names(folder: Path) -> set[str]:

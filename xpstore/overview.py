@@ -48,7 +48,7 @@ class Overview:
 def overview(loc: Location) -> Overview:
     """Return how the store stands. Raises NotFoundError where it has no commit at all."""
     head = loc.repo.head_ref() or ""
-    commit = loc.repo.ref(head or "HEAD") or loc.repo.resolve(loc.main_ref)
+    commit = loc.repo.ref(head or "HEAD") or loc.resolve(loc.main_ref)
     pages, unreadable = readable(snapshot(loc, commit))
     counts = Counter(page.status for page in pages)
     events = ledger.ledgers(loc)

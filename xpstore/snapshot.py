@@ -27,7 +27,7 @@ def snapshot(loc: Location, ref: str, *, versions: bool = False) -> ExperienceSe
     experience (an invalid name, a link, no UTF-8, over a limit of xp.toml) are left out and named with the
     reason in metadata["skipped"]. Raises NotFoundError for an unknown ref.
     """
-    commit = loc.repo.resolve(ref)
+    commit = loc.resolve(ref)
     here = loc.at(commit)
     root = here.in_tree(layout.EXPERIENCES)
     counts = _versions(here, commit, root) if versions else None
@@ -54,7 +54,7 @@ def listing(loc: Location, ref: str) -> dict[str, str]:
 
     Raises NotFoundError for an unknown ref.
     """
-    commit = loc.repo.resolve(ref)
+    commit = loc.resolve(ref)
     return _names(loc.at(commit), commit)[0]
 
 

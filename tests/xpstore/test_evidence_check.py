@@ -79,11 +79,14 @@ def test_a_forget_elsewhere_may_only_take_what_it_names(tmp_path: Path):
     }
 
 
-def test_a_branch_that_was_not_fetched_is_said_so(tmp_path: Path):
+def test_a_clone_reads_the_branch_of_its_remote(tmp_path: Path):
     loc = make_store(tmp_path / "s")
     teach(loc, "a", None, ("One.",))
     git(tmp_path, "clone", "-q", str(loc.repo.place), "c")
     clone = Location.find(tmp_path / "c")
-    assert evidence_check.branch_problems(clone, Evidence.open(clone)) == [
-        "the evidence branch is not here yet (git branch xp/evidence origin/xp/evidence takes it)"
-    ]
+    shelf = Evidence.open(clone)
+    assert shelf.files == Evidence.open(loc).files != {}
+    assert evidence_check.branch_problems(clone, shelf) == []
+    git(tmp_path / "c", "update-ref", "-d", "refs/remotes/origin/xp/evidence")
+    (problem,) = evidence_check.branch_problems(clone, Evidence.open(clone))
+    assert problem.startswith("the evidence branch is gone")

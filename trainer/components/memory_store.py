@@ -73,7 +73,7 @@ class BranchPolicy:
         return await self._door.call(read)
 
     def _ref(self, location: Location) -> str:
-        exists = location.repo.ref(location.branch_ref(self._branch)) is not None
+        exists = location.tip_of(self._branch) is not None
         return self._branch if exists else (self._start or location.config.main)
 
 
