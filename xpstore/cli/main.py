@@ -1,7 +1,7 @@
 """The entry point of `xp`: options before the verb, errors and exit codes.
 
-Exit codes: 0 done or yes, 1 no (a guard, a finding, something that does not exist), 2 wrong use or bad
-input, 70 a defect of the program, 130 interrupted, 141 the reader of the output went away.
+Exit codes: 0 done or yes, 1 no (a guard, a finding, something that does not exist, a full disk), 2 wrong
+use or bad input, 70 a defect of the program, 130 interrupted, 141 the reader of the output went away.
 """
 
 from __future__ import annotations
@@ -55,6 +55,15 @@ def cli(ctx: click.Context, directories: tuple[str, ...], store: str | None, *, 
 def run(args: Sequence[str]) -> int:
     """Run one command line; write what went wrong for people, or as JSON. Return the exit code."""
     try:
+        return _run(args)
+    except OSError as error:
+        if not _is_output(error):
+            raise
+        return _output_lost(error)
+
+
+def _run(args: Sequence[str]) -> int:
+    try:
         with cli.make_context("xp", list(args)) as ctx:
             cli.invoke(ctx)
         sys.stdout.flush()
@@ -69,11 +78,29 @@ def run(args: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # What is still in the buffer would raise again when Python closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
     return 0
+
+
+def _is_output(error: OSError) -> bool:
+    """Return whether an error comes from writing to a stream: in click's functions, or in `_run` itself."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__") if trace else None
+    return isinstance(error, BrokenPipeError) or (
+        error.filename is None and module in {"click.utils", __name__}
+    )
+
+
+def _output_lost(error: OSError) -> int:
+    """Say why the output cannot be written, unless its reader left. Return the exit code."""
+    # What is still in the buffer would raise again when Python closes the stream.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return READER_GONE
+    note(f"error: the output cannot be written: {error.strerror}")
+    note("hint: Check where it goes and the free space there; whatever else the command did is done.")
+    return 1
 
 
 def _fail(error: XpError, args: Sequence[str]) -> int:
@@ -104,8 +131,12 @@ def report_defect(kind: type[BaseException], error: BaseException, trace: Traceb
 def main() -> None:
     """Run `xp` as a program."""
     sys.excepthook = report_defect
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # never a wrapper here
+    if sys.stdout is None:  # the next file that is opened would get its number
+        note("error: standard output is closed; nothing was done")
+        note("hint: Send it to /dev/null where it is not wanted.")
+        sys.exit(1)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.reconfigure(errors="backslashreplace")
     if COMPLETE in os.environ:
         from click.shell_completion import shell_complete
 

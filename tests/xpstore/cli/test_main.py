@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -117,6 +118,35 @@ def test_a_reader_who_left_is_no_noise():
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("args", ["completion bash", "completion bash --json", "completion --json", "--help"])
+def test_output_that_cannot_be_written_is_one_clear_error(args):
+    code = "from xpstore.cli.main import main; main()"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *args.split()], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 1
+    assert lines[0] == "error: the output cannot be written: No space left on device"
+    assert [line.partition(":")[0] for line in lines] == ["error", "hint"]
+
+
+@pytest.mark.parametrize(("closed", "code", "begins"), [(">&-", 1, "error: standard"), ("2>&-", 0, "")])
+def test_a_closed_stream_is_one_clear_error_or_none(closed, code, begins):
+    program = f'{sys.executable} -c "from xpstore.cli.main import main; main()" --version {closed}'
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith(begins)
+    assert done.stderr.count("\n") == 2 * code
+
+
+def test_an_error_of_the_system_that_is_not_about_the_output_stays_a_defect(failing):
+    failing(OSError(28, "No space left on device"))
+    with pytest.raises(OSError, match="No space"):
+        run(["completion", "bash"])
 
 
 def test_shell_completion_completes_verbs():
