@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.log import none_of
 from xpstore.cli.output import emit, paint
 from xpstore.cli.pager import page
 from xpstore.errors import UsageError
@@ -41,7 +42,10 @@ def command(app: App, args: tuple[str, ...], *, as_json: bool) -> None:
     old, new, rest = _sides(location, args)
     if len(rest) > 1:
         raise UsageError(f"too many arguments: {' '.join(rest)}", hint="xp diff A..B NAME")
-    text = history.changes(location, old, new, check_name(rest[0]) if rest else None)
+    name = check_name(rest[0]) if rest else None
+    text = history.changes(location, old, new, name)
+    if name and not text:
+        none_of(location, name, old, new)
     if as_json:
         emit({"from": old, "to": new, "experiences": list(by_experience(text))})
     elif text:

@@ -54,6 +54,8 @@ def command(  # noqa: PLR0913  # the options of the verb
 
     location = app.location()
     entries = history.log(location, ref, name=experience, limit=limit)
+    if experience is not None:
+        entries = iter(list(entries) or none_of(location, experience, ref))
     if as_json:
         emit({"ref": ref, "commits": [as_object(entry) for entry in entries]})
         return
@@ -62,6 +64,23 @@ def command(  # noqa: PLR0913  # the options of the verb
         page((_line(entry, names) for entry in entries), app.pager())
     else:
         page((line for entry in entries for line in (*heading(entry, names), "")), app.pager())
+
+
+def none_of(location: Location, name: str, *specs: str) -> tuple[()]:
+    """Return no commits, for an experience that the commits or ranges do not change.
+
+    Raises NotFoundError where their whole history, from the beginning, has no experience of this name.
+    """
+    from xpstore import events, history
+    from xpstore.errors import NotFoundError
+
+    tips = [events.tip_of(revision) for spec in specs for revision in events.revisions(location, spec)]
+    if not any(next(history.log(location, tip, name=name, limit=1), None) for tip in tips):
+        where = " and ".join(dict.fromkeys(specs))
+        raise NotFoundError(
+            f"there never was an experience '{name}' in {where}", hint="'xp search' finds experiences."
+        )
+    return ()
 
 
 def decorations(location: Location) -> dict[str, list[str]]:

@@ -59,6 +59,14 @@ def test_no_difference_prints_nothing(branched):
     assert branched.xp("diff", "main..main") == (0, "", "")
 
 
+def test_an_experience_that_never_was_is_an_error(branched):
+    assert branched.xp("diff", "main", "train/x", "cancel-flight") == (0, "", "")
+    assert branched.xp("diff", "train/x", "train/x", "refund-item") == (0, "", "")  # it was there once
+    code, out, err = branched.xp("diff", "main", "main", "new-page")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: there never was an experience 'new-page' in ")
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [

@@ -52,7 +52,27 @@ def test_log_of_one_experience_follows_renames(store):
     store.commit("Rename")
     subjects = [c["subject"] for c in store.json("log", "--experience", "renamed")["commits"]]
     assert subjects == ["Rename", "Correct the page", "Teach the new page"]
-    assert store.json("log", "--experience", "nobody")["commits"] == []
+
+
+@pytest.mark.usefixtures("taught")
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        (["nobody"], False),
+        (["new-page", "main"], False),
+        (["new-page", "train/x..main"], False),
+        (["new-page", "main..train/x"], True),
+        (["refund-item", "main..train/x"], True),
+        (["refund-item", "-0"], True),
+    ],
+)
+def test_an_experience_that_never_was_is_an_error(store, args, found):
+    code, out, err = store.xp("log", "--oneline", "--experience", *args)
+    assert code == (0 if found else 1)
+    assert bool(err) is not found
+    if not found:
+        assert out == ""
+        assert err.startswith(f"error: there never was an experience '{args[0]}' in ")
 
 
 def test_log_json(store, taught):
