@@ -13,6 +13,7 @@ from __future__ import annotations
 import click
 
 from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.nothing import tell_nothing
 from xpstore.cli.output import emit, note, paint
 
 
@@ -58,6 +59,9 @@ def command(app: App, task: tuple[str, ...], ref: str | None, budget: int, *, as
         )
         return
     click.echo("\n".join(paint(page.text) for page in reading.pages), nl=False)
+    if not reading.pages and not reading.left_out:
+        shown = ref or location.config.main
+        tell_nothing(location, experiences, shown, f"experience on {shown} that is served fits the task")
     for page in reading.left_out:
         note(f"left out for the budget: {page.name} (about {page.tokens} tokens)")
     for name, why in unreadable.items():

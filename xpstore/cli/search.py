@@ -14,6 +14,7 @@ from __future__ import annotations
 import click
 
 from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.nothing import tell_nothing
 from xpstore.cli.output import emit, note, paint
 
 
@@ -56,6 +57,9 @@ def command(  # noqa: PLR0913  # the options of the verb
             click.echo(
                 f"{score:.2f}  {paint(experience.name, 'yellow')}{shelf}  {paint(experience.description)}"
             )
+        if not hits:
+            shown = ref or location.config.main
+            tell_nothing(location, experiences, shown, f"experience on {shown} fits the query")
         for name, why in bad.items():
             note(f"not searched: {name}: {why}")
     ctx.exit(0 if hits else 1)

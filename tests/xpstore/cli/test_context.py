@@ -26,7 +26,27 @@ def test_context_says_what_did_not_fit(store):
 
 
 def test_nothing_to_read_is_fine(store):
-    assert store.xp("context", "zzzzqqq") == (0, "", "")
+    said = "no experience on main that is served fits the task\n"
+    assert store.xp("context", "zzzzqqq") == (0, "", said)
+    assert store.json("context", "zzzzqqq")["pages"] == []
+
+
+def test_context_that_the_budget_leaves_empty_says_what_is_left_out(store):
+    code, out, err = store.xp("context", "refund", "--budget", "1")
+    assert (code, out) == (0, "")
+    assert err.startswith("left out for the budget: refund-item (about ")
+    assert [page["name"] for page in store.json("context", "refund", "--budget", "1")["left_out"]] == [
+        "refund-item"
+    ]
+
+
+def test_context_gives_the_pages_for_every_task_first(store):
+    store.write("manners", "---\nalways: true\n---\n\nBe kind.\n")
+    store.commit()
+    answer = store.json("context", "refund")
+    assert [page["name"] for page in answer["pages"]] == ["manners", "refund-item"]
+    help_text = store.xp("context", "--help")[1]
+    assert "`always: true`" in help_text
 
 
 def test_context_names_pages_it_cannot_read(store):

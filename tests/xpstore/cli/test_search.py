@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 
 def test_search_prints_hits_best_first(store):
     code, out, err = store.xp("search", "cancelling", "a", "reservation")
@@ -26,7 +28,9 @@ def test_search_json_names_ref_commit_and_hits(store):
 
 
 def test_nothing_found_is_a_no(store):
-    assert store.xp("search", "zzzzqqq") == (1, "", "")
+    assert store.xp("search", "zzzzqqq") == (1, "", "no experience on main fits the query\n")
+    code, out, err = store.xp("search", "zzzzqqq", "--json")
+    assert (code, json.loads(out)["hits"], err) == (1, [], "")
 
 
 def test_search_reads_the_ref_that_is_asked_for(store):
