@@ -41,6 +41,7 @@ _SQUASHED = re.compile(r"^Squashed commit of the following:", re.MULTILINE)
 _INDENT = re.compile(r"^    ", re.MULTILINE)
 PLAN_GREP = "--grep=^\\(    \\)\\?Plan-Id[ \t]*:"
 """Finds the commits that `stamps` reads."""
+_DIGEST_GREP = PLAN_GREP.replace("Plan-Id", "Plan-Digest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +127,28 @@ def learner_name(learner: str) -> str:
 
 
 def stamps(message: str, store_id: str) -> tuple[Stamp, ...]:
-    """Return the plans of this store that a commit message names, with their trailers, each once."""
+    """Return the plans of this store that a commit message names, with their trailers, each once.
+
+    A plan that names no store is taken for one of this store.
+    """
+    found = claims(message)
+    return tuple(s for s in found if s.plan_id and store_id in s.fields.get("Store", (store_id,)))
+
+
+def claims(message: str) -> tuple[Stamp, ...]:
+    """Return all that a commit message says of plans, of whatever store: what `stamps` chooses from.
+
+    Trailers that stand below no `Plan-Id`, or below one that cannot be an id, are a stamp without plan id.
+    """
     if _SQUASHED.search(message) and not _STAMP_LINE.search(message):
         message = _INDENT.sub("", message)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
-    block: dict[str, tuple[str, ...]] = {}
+    block = found.setdefault("", {})
     for key, value in _STAMP_LINE.findall(message.partition("\n")[2]):
         if key == "Plan-Id":
-            block = found.setdefault(value, {}) if re.fullmatch("[0-9a-f]+", value) else {}
+            block = found.setdefault(value if re.fullmatch("[0-9a-f]+", value) else "", {})
         block[key] = (*block.get(key, ()), value)
-    ours = ({"Store": (store_id,), **fields} for fields in found.values())
-    return tuple(Stamp(f["Plan-Id"][0], f) for f in ours if store_id in f["Store"])
+    return tuple(Stamp(plan_id, fields) for plan_id, fields in found.items() if fields)
 
 
 def commit_of(loc: Location, ref: str) -> str:
@@ -253,10 +265,11 @@ class RawCommit:
 
 
 def plan_commits(loc: Location, tip: str) -> Iterator[RawCommit]:
-    """Yield every commit in the history of `tip` that names plans of this store, newest first."""
-    for commit in _raw(loc, ["--no-renames", PLAN_GREP, tip, "--"]):
-        if commit.entry.stamps:
-            yield commit
+    """Yield every commit in the history of `tip` that names plans of any store, newest first.
+
+    Those that have only the digest of a plan are among them.
+    """
+    yield from _raw(loc, ["--no-renames", PLAN_GREP, _DIGEST_GREP, tip, "--"])
 
 
 def _raw(loc: Location, args: Sequence[str]) -> Iterator[RawCommit]:

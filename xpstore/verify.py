@@ -7,7 +7,7 @@ altered  something is not what it was; the problems name it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from xpstore import carried, events, evidence, evidence_check, layout, page_check, recognise, verify_record
@@ -54,8 +54,7 @@ def verify(loc: Location, ref: str) -> list[Finding]:
     check = _Check(loc, Evidence.open(loc))
     commits = list(reversed(list(events.plan_commits(loc, tip))))
     findings = [finding for commit in commits for finding in check.commit(commit)]
-    named = {f.plan_id for f in findings}
-    findings += check.nameless(tip, named)
+    findings += check.nameless(tip, {i for f in findings for i in (f.plan_id, f.commit)})
     pages = page_check.check(loc, tip)
     if pages.problems or pages.notes:
         state: State = "altered" if pages.problems else "intact"
@@ -75,14 +74,24 @@ class _Check:
     """Plan commit → the Base-Commit of its group, and the commit that the group is stacked on."""
 
     configs: dict[str, StoreConfig] = field(default_factory=dict)
+    recorded: dict[str, str] = field(init=False)
+    """The id or digest of a plan on record → its id."""
 
     def __post_init__(self) -> None:
         self.texts = carried.Texts(self.shelf)
+        records = [p.split("/") for p in self.shelf.below("gradients") if p.endswith(".json")]
+        self.recorded = {
+            word: plan_id for *_, plan_id, file in records for word in (plan_id, file.removesuffix(".json"))
+        }
 
     def commit(self, raw: RawCommit) -> Iterator[Finding]:
-        """Judge the plans that a commit names."""
+        """Judge the plans that a commit names, and those of ours that it names as if they were not."""
+        stamps = tuple(s for s in events.claims(raw.entry.message) if s in raw.entry.stamps or self._leads(s))
+        if not stamps:
+            return
+        raw = replace(raw, entry=replace(raw.entry, stamps=stamps))
         inside, outside = self._split(raw)
-        found = [verify_record.find(self.shelf, stamp) for stamp in raw.entry.stamps]
+        found = [verify_record.find(self.shelf, stamp) for stamp in stamps]
         for record in found:
             self.texts.add_patches(record.patches)
         if len(found) == 1 and len(raw.entry.parents) < 2:
@@ -90,15 +99,27 @@ class _Check:
         else:
             yield from self._squash(raw.entry, found, inside, outside)
 
-    def nameless(self, tip: str, named: set[str]) -> Iterator[Finding]:
-        """Judge the commits that lost their trailers and are known by their results."""
+    def _leads(self, stamp: Stamp) -> str:
+        """Return the plan on record that the trailers lead to, whatever store they name; "" for none."""
+        words = (stamp.plan_id, *stamp.fields.get("Plan-Digest", ()))
+        return next((self.recorded[word] for word in words if word in self.recorded), "")
+
+    def _named(self, stamp: Stamp) -> Stamp:
+        return stamp if stamp.plan_id else replace(stamp, plan_id=self._leads(stamp))
+
+    def nameless(self, tip: str, judged: set[str]) -> Iterator[Finding]:
+        """Judge the commits whose trailers lead to no plan and that are known by their results.
+
+        `judged` has the plans and the commits that were judged already.
+        """
         entries = list(events.read(self.loc, tip, options=("--no-merges",)))
         for before, entry in zip(entries, recognise.recognised(self.loc, entries), strict=True):
             for stamp in entry.stamps if not before.stamps else ():
-                if stamp.plan_id not in named:
+                if judged.isdisjoint((stamp.plan_id, entry.commit)):
                     found = verify_record.find(self.shelf, stamp)
+                    trailers = verify_record.nameless_problems(self.shelf, entry, stamp, found)
                     notes = ["the message lost its trailers; known by its results", *found.notes]
-                    yield _finding(stamp, entry, found.problems, notes, is_carried=True)
+                    yield _finding(stamp, entry, [*found.problems, *trailers], notes, is_carried=True)
 
     def _split(self, raw: RawCommit) -> tuple[Effects, list[str]]:
         """Return what a commit did to experiences, and what else it did."""
@@ -117,7 +138,7 @@ class _Check:
 
     def _single(self, entry: Entry, found: Found, inside: Effects, outside: Sequence[str]) -> Finding:
         if not found.record:
-            return _finding(entry.stamps[0], entry, [*found.problems, *outside], found.notes)
+            return _finding(self._named(entry.stamps[0]), entry, [*found.problems, *outside], found.notes)
         compared = carried.compare(recognise.of_record(found.record).effects, inside, self.texts)
         problems = [
             *found.problems,
@@ -128,7 +149,9 @@ class _Check:
         ]
         notes = [*self._rebased(entry), *verify_record.message_notes(entry, found), *compared.notes]
         is_carried = bool(notes)
-        return _finding(entry.stamps[0], entry, problems, [*notes, *found.notes], is_carried=is_carried)
+        return _finding(
+            self._named(entry.stamps[0]), entry, problems, [*notes, *found.notes], is_carried=is_carried
+        )
 
     def _rebased(self, entry: Entry) -> list[str]:
         """Say where a plan sits on another commit than it was made on; plans of one group are stacked."""
@@ -163,9 +186,12 @@ class _Check:
         for stamp, record, own in zip(entry.stamps, found, effects, strict=True):
             if stamp.plan_id in side:
                 continue
+            trailers = verify_record.squash_problems(stamp, record)
             mine = [text for name, text in compared.problems if name in own]
             notes = [f"squashed: the commit has {len(found)} plans", *compared.notes, *outside, *record.notes]
-            yield _finding(stamp, entry, [*record.problems, *mine], notes, is_carried=True)
+            yield _finding(
+                self._named(stamp), entry, [*record.problems, *trailers, *mine], notes, is_carried=True
+            )
 
 
 def _finding(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xpstore import guards, layout
 from xpstore.errors import FormatError, NotFoundError, XpError
-from xpstore.events import stamps
+from xpstore.events import claims, stamps
 from xpstore.hashing import content_id
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, digest_of, plan_id_of
 from xpstore.record import checksum_of, trailers_of
-from xpstore.trailers import format_message, quote
+from xpstore.trailers import format_message, parse_trailers, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ def find(shelf: Evidence, stamp: Stamp) -> Found:
     path = layout.record_path(plan_id, digest)
     problems: list[str] = []
     if path not in shelf.files:
-        path, problem = _another(shelf, plan_id, digest)
+        path, problem = _another(shelf, stamp)
         problems.append(problem)
         if not path:
             return Found({}, (), tuple(problems))
@@ -57,8 +57,9 @@ def find(shelf: Evidence, stamp: Stamp) -> Found:
     return Found(record, tuple(patches), tuple(problems), tuple(notes))
 
 
-def _another(shelf: Evidence, plan_id: str, digest: str) -> tuple[str, str]:
+def _another(shelf: Evidence, stamp: Stamp) -> tuple[str, str]:
     """Find the record of a plan one of whose two ids in the trailers is not the recorded one."""
+    plan_id, digest = stamp.plan_id, stamp.get("Plan-Digest")
     wanted = layout.record_path(plan_id, digest or "(no digest)")
     by_plan = [p for p in shelf.below(layout.plan_folder(plan_id)) if p.endswith(".json")]
     if by_plan:
@@ -71,7 +72,8 @@ def _another(shelf: Evidence, plan_id: str, digest: str) -> tuple[str, str]:
     by_digest = [p for p in shelf.below("gradients") if digest and p.endswith(f"/{digest}.json")]
     if by_digest:
         known = by_digest[0].split("/")[-2]
-        return by_digest[0], f"the trailer Plan-Id is {plan_id}, the record has {known}"
+        given = plan_id or stamp.get("Plan-Id") or "missing"
+        return by_digest[0], f"the trailer Plan-Id is {given}, the record has {known}"
     return "", f"{wanted} is missing in the evidence branch"
 
 
@@ -154,22 +156,55 @@ def _planned(shelf: Evidence, rollout: str) -> list[Record]:
 
 
 def message_problems(shelf: Evidence, entry: Entry, found: Found) -> list[str]:
-    """Compare a plan commit's trailers and rationale with the record."""
+    """Compare the trailers and the rationale of the commit of a single plan with the record."""
     if not found.record:
         return []
     problems = []
     message = format_message("", "", trailers_of(found.record))  # as it was written, odd characters gone
     expected = stamps(message, str(found.record["store_id"]))[0].fields
-    actual = entry.stamps[0].fields
+    actual = dict(entry.stamps[0].fields)
+    for above in (c for c in claims(entry.message) if not c.plan_id and c != entry.stamps[0]):
+        actual |= {key: (*values, *actual.get(key, ())) for key, values in above.fields.items()}
     for key in dict.fromkeys([*expected, *actual]):
-        if key in {"Plan-Id", "Plan-Digest"}:  # named where the record was looked for
-            continue
+        if key in {"Plan-Id", "Plan-Digest"} and len(actual.get(key, ())) < 2:
+            continue  # named where the record was looked for
         is_, was = ", ".join(actual.get(key, ())), ", ".join(expected.get(key, ()))
         if is_ != was and not _is_another_try(shelf, entry, found.record, key, is_):
             problems.append(f"the trailer {key} is {is_ or 'missing'}, the record has {was or 'none'}")
     prose = " ".join(quote(str(found.record["rationale"])).split())
     if prose not in " ".join(entry.message.split()):
         problems.append("the rationale in the message is not the recorded one")
+    return problems
+
+
+def squash_problems(stamp: Stamp, found: Found) -> list[str]:
+    """Compare the trailers of one plan of a squash with its record.
+
+    Messages of people may stand between those of plans, so more values than the recorded ones are fine. So
+    are missing trailers, and those that differ when a plan is tried again.
+    """
+    if not found.record:
+        return []
+    problems = []
+    for key, was in parse_trailers(format_message("", "", trailers_of(found.record))).items():
+        given = stamp.fields.get(key, was)
+        if key not in {"Plan-Id", "Plan-Digest", "Base-Commit", "Run-Id"} and not {*was} <= {*given}:
+            problems.append(f"the trailer {key} is {', '.join(given)}, the record has {', '.join(was)}")
+    return problems
+
+
+def nameless_problems(shelf: Evidence, entry: Entry, stamp: Stamp, found: Found) -> list[str]:
+    """Say what is wrong with the trailers of a commit that only its results show to be this plan.
+
+    None is fine, as where a hosting site kept the title; some, of which none leads to the record, are not.
+    """
+    given = claims(entry.message)
+    if not given:
+        return []
+    ids = [i for c in given for i in c.fields.get("Plan-Id", ())]
+    problems = [f"the trailer Plan-Id is {', '.join(ids) or 'missing'}, the record has {stamp.plan_id}"]
+    if len(entry.stamps) == len(given) == 1:
+        problems += message_problems(shelf, replace(entry, stamps=given), found)
     return problems
 
 

@@ -42,6 +42,14 @@ def test_what_only_looks_like_a_plan_is_none(message: str):
     assert events.stamps(message, "s") == ()
 
 
+def test_claims_are_all_that_is_said_of_plans():
+    assert [c.plan_id for c in events.claims(SQUASH)] == ["aa11", "bb22", "dd44"]
+    above, plan = events.claims("x\n\nLearner: me\nPlan-Id: no hex\nPlan-Id: aa11\nStore: s\n")
+    assert (above.plan_id, above.fields) == ("", {"Learner": ("me",), "Plan-Id": ("no hex",)})
+    assert (plan.plan_id, plan.fields) == ("aa11", {"Plan-Id": ("aa11",), "Store": ("s",)})
+    assert events.claims("Plan-Id: aa11\n\nNothing else\n") == ()
+
+
 def test_ranges_are_read_and_unknown_ends_are_refused(tmp_path: Path):
     loc = make_store(tmp_path / "s")
     tips = [commit(loc, [make_plan(loc, upsert(n, page(n)))], "main")[0].commit for n in "abc"]

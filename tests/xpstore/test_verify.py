@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,108 @@ def test_a_changed_trailer_is_named(loc: Location, old: str, new: str, named: st
     amend(loc, old, new)
     assert states(loc) == ["altered"]
     assert any(named in p for p in problems(loc)), problems(loc)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new", "named"),
+    [
+        (r"Store: .*", "Store: 00ff00ff", ["the trailer Store is 00ff00ff, the record has "]),
+        (r"\nStore: .*", "", ["the trailer Store is missing, the record has "]),
+        (
+            r"(Plan-Digest: .*)",
+            r"\1\nPlan-Digest: 00ff",
+            ["the trailer Plan-Digest is ", ", 00ff, the record"],
+        ),
+        (r"(Plan-Id: .*)", r"Plan-Digest: 00ff\n\1", ["the trailer Plan-Digest is 00ff, "]),
+        (r"(Plan-Id: .*)", r"Rollouts: 9 passed=9\n\1", ["the trailer Rollouts is 9 passed=9, 1 passed=0"]),
+        (r"Plan-Id: .*\n", "", ["the trailer Plan-Id is missing, the record has "]),
+        (r"Plan-Id: ", "plan-id: ", ["the trailer Plan-Id is missing, the record has "]),
+        (r"Plan-Id: ", "Plan-Id: no", ["the trailer Plan-Id is no"]),
+        (
+            r"Plan-Id: .*\n((?:.*\n)*)Rollouts: .*",
+            r"\1Rollouts: 15 passed=15",
+            [
+                "the trailer Plan-Id is missing",
+                "the trailer Rollouts is 15 passed=15, the record has 1 passed=0",
+            ],
+        ),
+        (
+            r"Plan-Id: .*\nPlan-Digest: .*\n((?:.*\n)*)Rollouts: .*",
+            r"\1Rollouts: 15 passed=15",
+            [
+                "the trailer Plan-Id is missing",
+                "the trailer Rollouts is 15 passed=15, the record has 1 passed=0",
+            ],
+        ),
+        (r"Plan-Id: .*\nPlan-Digest: .*", "Plan-Id: 00ff\nPlan-Digest: 00ff", ["/00ff.json is missing"]),
+        (
+            r"Plan-Id: .*\nPlan-Digest: .*((?:.*\n)*)Store: .*",
+            r"Plan-Id: 00ff\nPlan-Digest: 00ff\1Store: 00ff",
+            ["the trailer Plan-Id is 00ff, the record has ", "the trailer Store is 00ff"],
+        ),
+    ],
+)
+def test_trailers_that_lead_elsewhere_or_are_there_twice_are_named(
+    loc: Location, pattern: str, new: str, named: list[str]
+):
+    lesson = teach(loc, "a", None, ("One.",))
+    message = git(loc.repo.place, "log", "-1", "--format=%B")
+    changed = re.sub(pattern, new, message)
+    assert changed != message
+    git(loc.repo.place, "commit", "-q", "--amend", "-m", changed)
+    (found,) = verify(loc, "main")
+    assert found.state == "altered"
+    text = "; ".join(found.problems)
+    assert all(words in text for words in named), text
+    assert found.plan_id == ("00ff" if "/00ff.json" in text else lesson.plan.plan_id)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("Store: .*", "Store: 00ff", ["the trailer Store is 00ff, the record has "]),
+        ("passed=0", "passed=1", ["the trailer Rollouts is 1 passed=1, the record has 1 passed=0"]),
+        ("Learner: (.*)", r"Learner: \1\n\n* By hand\n\nLearner: my prose", []),
+    ],
+)
+def test_a_changed_trailer_in_a_squash_is_named(loc: Location, old: str, new: str, named: list[str]):
+    place = loc.repo.place
+    for name in "ab":
+        teach(loc, name, None, ("One.",), branch="train/1")
+    texts = git(place, "log", "--reverse", "--format=* %B", "main..train/1")
+    git(place, "merge", "-q", "--squash", "train/1")
+    git(place, "commit", "-q", "-m", f"Land (#1)\n\n{re.sub(old, new, texts, count=1)}")
+    first, second = verify(loc, "main")
+    assert (first.state, second.state) == ("altered" if named else "carried", "carried")
+    assert all(words in "; ".join(first.problems) for words in named)
+
+
+def test_a_page_that_was_changed_with_the_store_in_its_message_is_named(loc: Location):
+    place = loc.repo.place
+    teach(loc, "a", None, ("One.",))
+    (place / "experiences" / "a.md").write_text(page("a", "Other."))
+    message = re.sub("Store: .*", "Store: 00ff", git(place, "log", "-1", "--format=%B"))
+    git(place, "commit", "-qa", "--amend", "-m", message)
+    text = "; ".join(problems(loc))
+    assert "the trailer Store is 00ff" in text
+    assert "experiences/a.md is not what the plan wrote" in text
+
+
+def test_plans_of_another_store_are_its_own_affair(tmp_path: Path):
+    git(tmp_path, "init", "-q", "-b", "main")
+    identify(tmp_path)
+    git(tmp_path, "commit", "-qm", "Code", "--allow-empty")
+    one, other = make_store(tmp_path / "one"), make_store(tmp_path / "other")
+    teach(one, "a", None, ("One.",))
+    teach(other, "a", None, ("One.",))
+    assert (states(one), states(other)) == (["intact"], ["intact"])
+
+
+@pytest.mark.parametrize("more", ["", "\n\nCo-authored-by: Pat <pat@example.org>"])
+def test_a_title_alone_is_carried(loc: Location, more: str):
+    teach(loc, "a", None, ("One.",))
+    git(loc.repo.place, "commit", "-q", "--amend", "-m", f"Teach a (#1){more}")
+    assert states(loc) == ["carried"]
 
 
 def test_an_amended_page_and_a_path_outside_are_named(loc: Location):
