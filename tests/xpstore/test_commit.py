@@ -347,3 +347,19 @@ def test_environment_of_a_hook_does_not_redirect(
     monkeypatch.undo()
     assert texts(loc, "main") == {"a": A}
     assert (loc.repo.place / "experiences" / "a.md").read_text() == A
+
+
+def test_a_branch_that_only_the_remote_has_is_continued(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    main = loc.repo.resolve("main")
+    (there,) = commit(loc, [make_plan(loc, upsert("a", A))], "train/x")
+    git(loc.repo.place, "switch", "-q", "--orphan", "pages")
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "pages")
+    git(tmp_path, "clone", "-q", "-b", "pages", "s", "c")
+    clone = Location.find(tmp_path / "c")
+    plan = make_plan(loc, upsert("b", A), base_commit=main)
+    for branch, parent in (("train/x", there.commit), ("train/y", main), ("main", main)):
+        (landed,) = commit(clone, [plan], branch)
+        assert clone.repo.commit(landed.commit).parents == (parent,)
+        assert clone.repo.ref(clone.branch_ref(branch)) == landed.commit
+    assert clone.repo.ref("refs/remotes/origin/main") == main

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import fsck, git, make_store
-from xpstore import evidence, layout
+from xpstore import evidence, layout, publish
 from xpstore.errors import FormatError, RefusedError, UsageError
 from xpstore.evidence import EvidenceFile
+from xpstore.location import Location
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from xpstore.location import Location
 
 ID = "ab" + "0" * 18
 
@@ -106,3 +105,35 @@ def test_sizes_are_told_without_reading(tmp_path: Path) -> None:
     evidence.write(loc, [evidence.json_file("evaluations/aa/x.json", {"a": 1})], "x")
     assert evidence.size(loc, "evaluations/aa/x.json") == len(b'{"a":1}\n')
     assert evidence.size(loc, "evaluations/aa") is None
+
+
+def test_a_clone_reads_what_its_remote_has_and_writes_on_top(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main", "s")
+    for name in ("one", "two"):  # the first has xp/evidence, the second a branch with its name
+        loc = make_store(tmp_path / "s" / name)
+        evidence.write(loc, [received("1")], "One")
+        git(tmp_path, "clone", "-q", "s", f"clone-{name}")
+        clone = Location.find(tmp_path / f"clone-{name}" / name)
+        there = evidence.tip(loc)
+        assert evidence.tip(clone) == there is not None
+        assert [e["run"] for e in evidence.ledger(clone, ID)] == ["1"]
+        assert evidence.write(clone, [received("1")], "Again") is None
+        assert clone.repo.ref(loc.evidence_ref) is None
+        commit = evidence.write(clone, [received("2")], "Two")
+        assert commit == clone.repo.ref(loc.evidence_ref) == evidence.tip(clone)
+        assert clone.repo.commit(commit or "").parents == (there,)
+        git(clone.repo.place, "push", "-q", "origin", loc.evidence_ref)
+        assert evidence.tip(loc) == commit
+
+
+def test_a_branch_that_appears_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    evidence.write(loc, [received("1")], "One")
+    git(tmp_path, "clone", "-q", "s", "c")
+    clone, other = Location.find(tmp_path / "c"), Location.find(tmp_path / "c")
+    late = evidence.add(clone, [received("2")], "Two")
+    first = evidence.write(other, [received("3")], "Three")
+    assert not publish.publish(clone.repo, late.objects, late.moves(clone.evidence_ref, "late"))
+    assert clone.repo.ref(clone.evidence_ref) == first
+    second = evidence.write(clone, [received("2")], "Two")
+    assert clone.repo.commit(second or "").parents == (first,)

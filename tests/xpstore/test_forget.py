@@ -230,3 +230,18 @@ def test_a_bare_repository_is_purged_too(loc: Location, tmp_path: Path):
     fsck(tmp_path / "hub")
     assert [f.state for f in verify(hub, "main")] == ["intact"]
     assert not is_gone(loc.repo.place)
+
+
+def test_a_clone_forgets_what_only_its_remote_branch_had(loc: Location, tmp_path: Path):
+    lesson = teach(loc, "a", None, ("One.",), said=SECRET)
+    kept = teach(loc, "b", None, ("Two.",))
+    git(tmp_path, "clone", "-q", "--no-local", str(loc.repo.place), "c")
+    clone = Location.find(tmp_path / "c")
+    assert forget(clone, lesson.rollout, dry_run=True).remotes == ("refs/remotes/origin/xp/evidence",)
+    assert not is_gone(clone.repo.place)
+    forget(clone, lesson.rollout)
+    assert is_gone(clone.repo.place)
+    assert evidence.find_ids(clone, "rollouts", "") == [kept.rollout]
+    assert clone.repo.ref(clone.evidence_ref) == evidence.tip(clone)
+    fsck(clone.repo.place)
+    assert {f.state for f in verify(clone, "main")} == {"intact"}

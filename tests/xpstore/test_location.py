@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import git, identify, make_store
-from xpstore.errors import FormatError, NotAStoreError, UsageError
+from xpstore.errors import FormatError, NotAStoreError, NotFoundError, UsageError
 from xpstore.init import init
 from xpstore.location import Location, stores
 
@@ -148,3 +148,24 @@ def test_an_xp_toml_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "s" / "xp.toml").symlink_to(tmp_path / "elsewhere.toml")
     with pytest.raises(FormatError, match="symbolic link"):
         Location.find(tmp_path / "s")
+
+
+def test_a_clone_of_another_branch_has_main_from_its_remote(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    main = loc.repo.resolve("main")
+    git(tmp_path / "s", "branch", "train/x")
+    git(tmp_path, "clone", "-q", "-b", "train/x", "s", "c")
+    clone = Location.find(tmp_path / "c")
+    assert clone.repo.ref(clone.main_ref) is None
+    assert clone.tip_of("main") == clone.resolve("main") == clone.resolve(clone.main_ref) == main
+    for spec in ("main~7", "none", "", "a..b"):
+        with pytest.raises(NotFoundError):
+            clone.resolve(spec)
+
+
+def test_a_store_is_found_that_only_the_remote_has(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    git(tmp_path / "s", "switch", "-q", "--orphan", "pages")
+    git(tmp_path / "s", "commit", "-q", "--allow-empty", "-m", "pages")
+    git(tmp_path, "clone", "-q", "-b", "pages", "s", "c")
+    assert Location.find(tmp_path / "c").config == loc.config

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from xpstore.loose import CHUNK, LooseObjects
+from xpstore.loose import CHUNK, LooseObjects, ref_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +54,12 @@ def test_objects_in_packs_have_no_file(tmp_path: Path) -> None:
     assert not loose.problem("ab" + "1" * 38)
     (tmp_path / ID[:2] / ID[2:]).unlink()
     assert not loose.problem(ID)
+
+
+def test_files_of_refs_are_named_whatever_is_in_them(tmp_path: Path) -> None:
+    (tmp_path / "refs" / "heads" / "train").mkdir(parents=True)
+    for name in ("main", "train/x", "train/y"):
+        (tmp_path / "refs" / "heads" / name).write_bytes(b"\0")
+    assert sorted(ref_files(tmp_path, "refs/heads/train/")) == ["refs/heads/train/x", "refs/heads/train/y"]
+    assert list(ref_files(tmp_path, "refs/heads/m")) == ["refs/heads/main"]
+    assert list(ref_files(tmp_path, "refs/none/")) == []
