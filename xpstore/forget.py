@@ -58,8 +58,7 @@ def forget(loc: Location, rollout: str, *, dry_run: bool = False) -> Forgotten:
     """Forget a rollout by its id or the first digits of it.
 
     Raises UsageError for fewer than LEAST_DIGITS, NotFoundError where there is none or more than one,
-    RefusedError where another branch, tag or
-    working tree holds the evidence; then nothing has changed.
+    RefusedError where another branch, tag or working tree holds the evidence; then nothing has changed.
     """
     with lock.store_lock(loc.repo.common_dir):
         if not dry_run:
