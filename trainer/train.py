@@ -97,6 +97,8 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     """
     async with StoreDoor(location, store) as door:
         prefix, limits = await door.call(lambda found: (found.candidate_prefix, found.config.limits))
+        if branch:  # a name that cannot be is refused before anything is kept
+            await door.call(lambda found: found.branch_ref(branch))
         intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
         run_id = content_id([sorted(intake.ids), OfflineEditor.learner, again])[:8]
         target = branch or f"{prefix}{run_id}"

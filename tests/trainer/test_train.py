@@ -104,6 +104,14 @@ def test_no_store_and_no_rollouts_are_errors_with_hints(tmp_path, store, rows):
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("branch", ["HEAD", "-x", "a..b"])
+def test_a_branch_that_git_would_not_make_is_refused_before_anything_is_kept(store, tmp_path, rows, branch):
+    before = git(store, "for-each-ref")
+    with pytest.raises(UsageError, match="is no name for a branch"):
+        train(store, write(tmp_path / "few.jsonl", rows[:4]), branch=branch)
+    assert git(store, "for-each-ref") == before
+
+
 def failure(rollout, stage):
     return {"rollout": rollout, "case": "c", "stage": stage, "error": "x"}
 
