@@ -131,20 +131,16 @@ class Repo:
 
         Raises RepositoryError for a ref that is damaged, or whose commit is missing.
         """
+        hint = f"{DAMAGE}; `git reflog show {name}` has what it was"
         try:
             target = str(self._raw.lookup_reference(name).resolve().target)
         except KeyError:
             return None
         except FAILURES as error:
-            raise RepositoryError(
-                f"cannot read {name} in {self.place}: {words(error)}",
-                hint=f"{DAMAGE}; `git reflog show {name}` has what it was",
-            ) from error
+            what = f"cannot read {name} in {self.place}: {words(error)}"
+            raise RepositoryError(what, hint=hint) from error
         if not self.has(target):
-            raise RepositoryError(
-                f"{name} in {self.place} is at {target}, which is missing",
-                hint=f"{DAMAGE}; `git reflog show {name}` has what it was",
-            )
+            raise RepositoryError(f"{name} in {self.place} is at {target}, which is missing", hint=hint)
         return target
 
     def refs(self, prefix: str = "refs/") -> dict[str, str]:
@@ -164,12 +160,17 @@ class Repo:
         if revision.ID.fullmatch(spec):
             found = spec if self.has(spec) else None
         else:
-            names = filter(pygit2.reference_is_valid_name, revision.ref_names(spec))
-            found = next(filter(None, map(self.ref, names)), None) or revision.computed(self.place, spec)
+            found = self._named(spec) or revision.computed(self.place, spec)
+        if not found:
+            self._named(revision.start(spec))  # where that is damaged, it says so
         commit = self._peeled(found) if found else None
         if commit is None:
             raise NotFoundError(f"no commit {spec!r} in {self.place}", hint="git branch -a lists branches")
         return commit
+
+    def _named(self, spec: str) -> str | None:
+        names = filter(pygit2.reference_is_valid_name, revision.ref_names(spec))
+        return next(filter(None, map(self.ref, names)), None)
 
     def _peeled(self, object_id: str) -> str | None:
         """Return the commit that an object is, or that a tag names; None for a tree or a file."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore.errors import RepositoryError
+from xpstore.failures import DAMAGE, PARTIAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,17 @@ PASSED_ON = frozenset(
         "GIT_TRACE2_EVENT",
     }
 )
+BROKEN = (
+    "unable to read",
+    "ould not read",
+    "is empty",
+    "corrupt",
+    "missing",
+    "bad object",
+    "inflate",
+    "too short",
+)
+"""What git says of objects that are damaged or not there."""
 SETTINGS = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -87,9 +99,15 @@ def run(
     """Run git in the directory `where` and return its output. Raises RepositoryError on failure."""
     done = attempt(where, args, stdin=stdin, env=env)
     if done.code:
-        rest = done.err.partition("\n")[2].strip()
-        raise RepositoryError(f"git {args[0]} failed in {where}: {first(done)}", hint=rest)
+        raise RepositoryError(f"git {args[0]} failed in {where}: {first(done)}", hint=_hint(where, done.err))
     return done.out
+
+
+def _hint(where: Path, said: str) -> str:
+    if not any(words in said for words in BROKEN):
+        return said.partition("\n")[2].strip() or "that is git's own message"
+    partial = attempt(where, ["config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$"])
+    return DAMAGE if partial.code else PARTIAL
 
 
 def first(done: Ran) -> str:

@@ -22,6 +22,11 @@ def ref_names(spec: str) -> list[str]:
     return [*whole, *(f"{place}{spec}" for place in places), f"refs/remotes/{spec}/HEAD"]
 
 
+def start(spec: str) -> str:
+    """Return the name that an expression starts from; `HEAD` where it has none."""
+    return re.split(r"[~^@:]", spec)[0] or "HEAD"
+
+
 def computed(where: Path, spec: str) -> str | None:
     """Let git work out an abbreviation or expression: libgit2 does not say why there is nothing.
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import git, identify
 from xpstore.errors import RepositoryError
-from xpstore.revision import computed, is_ancestor, ref_names
+from xpstore.revision import computed, is_ancestor, ref_names, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +63,8 @@ def test_damage_on_the_way_is_not_nothing(place: Path, data: bytes | None) -> No
 def test_ancestors(place: Path) -> None:
     assert is_ancestor(place, "main~2", "main")
     assert not is_ancestor(place, "main", "main~2")
+
+
+def test_where_an_expression_starts() -> None:
+    starts = {"HEAD~1": "HEAD", "a/b^{tree}": "a/b", "main:x": "main", "@{1}": "HEAD", ":/text": "HEAD"}
+    assert {spec: start(spec) for spec in starts} == starts
