@@ -8,6 +8,7 @@ sides contradict each other, one deleted what the other changed, or front matter
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from xpstore import polarity
@@ -102,7 +103,11 @@ def _lead(
 
 
 def _section_order(ids: Sequence[Sequence[Id]]) -> list[Id]:
-    """Return the order of all sections; the usual three keep their usual order where both sides have it."""
+    """Return the order of all sections.
+
+    The usual three get their usual order where both sides have it, unless that moves a section past one that
+    a side has before it: merging the result once more would move it back.
+    """
     base, ours, theirs = ids
     order = weave([item for item in base if item in ours and item in theirs], ours, theirs)
     order.sort(key=lambda item: item[0] != _TOP)
@@ -112,7 +117,10 @@ def _section_order(ids: Sequence[Sequence[Id]]) -> list[Id]:
     for item in order:
         later = (n for n, other in enumerate(placed) if _rank(other) > _rank(item) >= 0)
         placed.insert(next(later, len(placed)), item)
-    return placed
+    place = {item: at for at, item in enumerate(placed)}
+    sides = [[place[item] for item in side if item in place] for side in (ours, theirs)]
+    keeps = all(a < b for side in sides for a, b in pairwise(side))
+    return placed if keeps else order
 
 
 def _rank(item: Id) -> int:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from xpstore.document import Document
@@ -313,6 +313,7 @@ def test_swapped_sides_say_the_same(base, ours, theirs):
 
 
 @settings(max_examples=50, deadline=None)
+@example(None, "## Situation\n\n## Other\n\n## Approach\n", "## Situation\n\n## Reflect\n\n## Other\n")
 @given(MAYBE, MAYBE, MAYBE)
 def test_merging_what_is_merged_changes_nothing(base, ours, theirs):
     assume(not any(repeats(text) for text in (base, ours, theirs)))
