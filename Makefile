@@ -23,7 +23,7 @@ bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
 
 stress: $(STAMP)
-	$(PY) -m pytest -n 2 --dist loadfile -m '' --ignore=tests/benchmarks
+	HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m '' --ignore=tests/benchmarks
 
 clean:
 	rm -rf .venv build dist *.egg-info
