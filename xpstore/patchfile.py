@@ -71,13 +71,14 @@ def read_patch(data: bytes, where: str) -> PatchSemanticGradient:
         head = _Head.read(data.decode())
         before, after = _contents(head)
         gradient = _gradient(head, before, after)
-    except (ValueError, KeyError, UnidiffParseError, InvalidNameError) as error:
+        told = {key: head.one(key) for key in ("Gradient-Id", "Base-Blob", "Result-Blob")}
+    except (ValueError, LookupError, RecursionError, UnidiffParseError, InvalidNameError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error).split("\n", 1)[0]
         raise FormatError(f"{where}: not a patch of this program: {reason}", hint=_HINT) from error
     found = {"Gradient-Id": gradient.id, "Base-Blob": gradient.base_blob, "Result-Blob": gradient.result_blob}
     for key, value in found.items():
-        if head.one(key) != value:
-            raise FormatError(f"{where}: {key} is {head.one(key)}, but the content has {value}", hint=_HINT)
+        if told[key] != value:
+            raise FormatError(f"{where}: {key} is {told[key]}, but the content has {value}", hint=_HINT)
     return gradient
 
 

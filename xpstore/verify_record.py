@@ -10,7 +10,7 @@ from xpstore.errors import FormatError, NotFoundError, XpError
 from xpstore.events import claims, stamps
 from xpstore.hashing import content_id
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, digest_of, plan_id_of
-from xpstore.record import checksum_of, trailers_of
+from xpstore.record import PLAN_FIELDS, checksum_of, trailers_of
 from xpstore.trailers import format_message, parse_trailers, quote
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def find(shelf: Evidence, stamp: Stamp) -> Found:
             return Found({}, (), tuple(problems))
     try:
         record = shelf.json(path)
+        _complete(record)
         problems += _ids(record, path)
         patches = _patches(shelf, path, record, problems)
         notes = _cited(shelf, record, patches, problems)
@@ -55,6 +56,14 @@ def find(shelf: Evidence, stamp: Stamp) -> Found:
         reason = error.message if isinstance(error, FormatError) else f"no usable {error}"
         return Found({}, (), (*problems, f"{path} was altered: {reason}"))
     return Found(record, tuple(patches), tuple(problems), tuple(notes))
+
+
+def _complete(record: Record) -> None:
+    """Raise KeyError or TypeError where a record has not all that belongs to one."""
+    for key in sorted(PLAN_FIELDS - record.keys()):
+        raise KeyError(key)
+    if not stamps(format_message("", "", trailers_of(record)), str(record["store_id"])):
+        raise TypeError("plan_id")
 
 
 def _another(shelf: Evidence, stamp: Stamp) -> tuple[str, str]:

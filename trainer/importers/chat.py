@@ -189,9 +189,8 @@ def _output_text(content: JsonValue) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        texts = [
-            part.get("text") for part in content if isinstance(part, dict) and part.get("type") in _TEXT_PARTS
-        ]
+        parts = [part for part in content if isinstance(part, dict)]
+        texts = [part.get("text") for part in parts if str(part.get("type")) in _TEXT_PARTS]
         if len(texts) == len(content):
             return "\n".join(str(text) for text in texts)
     return json.dumps(content, ensure_ascii=False)

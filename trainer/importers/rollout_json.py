@@ -107,7 +107,8 @@ def _known_parts(parts: JsonValue, path: str, unknown: dict[str, JsonValue]) -> 
     kept: list[JsonValue] = []
     for index, part in enumerate(parts):
         here = f"{path}[{index}]"
-        model = _PARTS.get(part.get("type")) if isinstance(part, dict) else None
+        kind = part.get("type") if isinstance(part, dict) else None
+        model = _PARTS.get(kind) if isinstance(kind, str) else None
         if model is None:
             unknown[here] = part
         else:
