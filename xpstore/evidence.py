@@ -219,7 +219,7 @@ def parse_json(data: bytes, where: str) -> dict[str, object]:
     """Return the object in a JSON file of the evidence branch. Raises FormatError."""
     try:
         value = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(
             f"{where} in the evidence branch is no JSON: {error}", hint="see xp verify"
         ) from error
