@@ -23,7 +23,7 @@ bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
 
 stress: $(STAMP)
-	HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m '' --ignore=tests/benchmarks
+	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m '' --ignore=tests/benchmarks
 
 clean:
 	rm -rf .venv build dist *.egg-info

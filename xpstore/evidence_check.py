@@ -81,6 +81,8 @@ class Evidence:
             found = self._named(path)
         except XpError as error:
             return f"{path} was altered: {error.message.removeprefix(f'{path}: ')}"
+        except (ValueError, RecursionError) as error:  # infinity, surrogates: nothing that we write
+            return f"{path} was altered: {error}"
         return f"{path} was altered: its content has the id {found}" if found else ""
 
     def _named(self, path: str) -> str:

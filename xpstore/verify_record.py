@@ -52,7 +52,7 @@ def find(shelf: Evidence, stamp: Stamp) -> Found:
         problems += _ids(record, path)
         patches = _patches(shelf, path, record, problems)
         notes = _cited(shelf, record, patches, problems)
-    except (FormatError, KeyError, TypeError, AttributeError) as error:
+    except (FormatError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         reason = error.message if isinstance(error, FormatError) else f"no usable {error}"
         return Found({}, (), (*problems, f"{path} was altered: {reason}"))
     return Found(record, tuple(patches), tuple(problems), tuple(notes))

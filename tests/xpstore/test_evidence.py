@@ -137,3 +137,9 @@ def test_a_branch_that_appears_meanwhile_is_not_lost(tmp_path: Path) -> None:
     assert clone.repo.ref(clone.evidence_ref) == first
     second = evidence.write(clone, [received("2")], "Two")
     assert clone.repo.commit(second or "").parents == (first,)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
+def test_json_that_is_none(data: bytes) -> None:
+    with pytest.raises(FormatError, match=r"x\.json"):
+        evidence.parse_json(data, "x.json")

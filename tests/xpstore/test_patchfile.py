@@ -251,3 +251,18 @@ def test_a_changed_patch_is_refused(old, new):
 def test_what_cannot_be_a_patch_is_refused(value):
     with pytest.raises(UsageError):
         write_patch(value)
+
+
+@pytest.mark.parametrize(
+    "key", ["Gradient-Id", "Target", "Base-Blob", "Result-Blob", "Confidence", "Metadata"]
+)
+def test_a_patch_without_one_of_its_fields(key):
+    data = write_patch(gradient(None, "a\n")).replace(f"\n{key}: ".encode(), b"\nX: ")
+    with pytest.raises(FormatError, match=f"no '{key}'"):
+        read_patch(data, "x.patch")
+
+
+def test_a_patch_with_metadata_that_has_no_end():
+    data = write_patch(gradient(None, "a\n")).replace(b"Metadata: {}", b"Metadata: " + b"[" * 100_000)
+    with pytest.raises(FormatError, match="not a patch"):
+        read_patch(data, "x.patch")

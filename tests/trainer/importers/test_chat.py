@@ -160,3 +160,11 @@ def test_unknown_keys_are_kept_by_message():
 def test_a_broken_message_is_named(items, why):
     with pytest.raises(RecordError, match=why):
         read_messages(items)
+
+
+@pytest.mark.parametrize("kind", [[], {}, None])
+def test_content_of_an_odd_type_in_an_answer(kind):
+    call = {"id": "1", "function": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": "1", "content": [{"type": kind, "text": "x"}]}
+    chat = read_messages([{"role": "assistant", "tool_calls": [call]}, answer], "messages")
+    assert chat.messages[0].tools[0].tool_output

@@ -137,3 +137,12 @@ def test_chat_messages_are_left_to_another_format():
     assert not matches({"messages": [{"role": "user", "content": "x"}], "case": {}})
     assert not matches({"messages": "x"})
     assert matches({"messages": [], "policy_snapshot_id": "", "case": {}})
+
+
+@pytest.mark.parametrize("kind", [[], {}, None, 7])
+def test_a_part_of_an_odd_type_is_unknown(kind):
+    part = {"type": kind, "text": "x"}
+    message = {"role": "user", "parts": [part]}
+    rollout = read({"case": {"name": "c", "rubric": {"name": "r"}}, "messages": [message]})
+    assert rollout.messages[0].parts == ()
+    assert rollout.metadata["unknown"] == {"messages[0].parts[0]": part}
