@@ -2,7 +2,8 @@
 
 FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lines with "messages" and
 "score". Everything is redacted before it is kept. The commits land on a branch of their own; nothing is
-accepted until it is merged.
+accepted until it is merged. Files may be of any size: all rollouts are kept, and of more than 1,000, or ten
+megabytes, a fair share is studied.
 
 JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied, "already":
 [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing":
