@@ -59,15 +59,15 @@ class GitJournal:
             refused = {i: _forgotten(r) for i, r in offered.items() if _is_forgotten(location, i)}
             unique = {i: r for i, r in offered.items() if i not in refused}
             self._record(location, unique.values())
-            events = ledgers(location)
             landed = _landed(location, self._branch)
-            known = {i for i in unique if not again and is_learned(events.get(i, []), learner, landed)}
+            known: set[str] = set()
+            earlier: dict[str, Event] = {}
+            for i, events in ledgers(location):
+                if i in unique and not again and is_learned(events, learner, landed):
+                    known.add(i)
+                if (i in known or i not in unique) and (analysed := _analysed(events, learner)):
+                    earlier[i] = analysed
             fresh = [r for i, r in unique.items() if i not in known]
-            earlier = {
-                i: analysed
-                for i in events.keys() - {r.id for r in fresh}
-                if (analysed := _analysed(events[i], learner)) is not None
-            }
             sizes = _sizes(location, earlier) | {r.id: _size(r) for r in fresh}
             share = share_of(sizes)
             studied = sorted(share & earlier.keys())

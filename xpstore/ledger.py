@@ -5,33 +5,41 @@ A rollout's state is a fold over its events; they have no order in time, so that
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from xpstore import evidence
 from xpstore.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from xpstore.location import Location
 
 Event = dict[str, object]
 
 
-def ledgers(loc: Location) -> dict[str, list[Event]]:
-    """Return rollout id → its events, sorted by event hash. One pass over the ledger's tree."""
+def ledgers(loc: Location) -> Iterator[tuple[str, list[Event]]]:
+    """Yield every rollout id, sorted, with its events, sorted by event hash.
+
+    Raises FormatError for a file that is no event.
+    """
     tip = evidence.tip(loc)
-    if tip is None:
-        return {}
-    found: defaultdict[str, list[Event]] = defaultdict(list)
-    for path, blob in sorted(loc.repo.files(loc.repo.commit(tip).tree, "ledger")):
-        rollout = path.split("/")[-2]
-        event = evidence.parse_json(loc.repo.blob(blob), path)
-        if str(event.get("event")) not in evidence.EVENTS:
-            raise FormatError(f"{path} in the evidence branch is no known event", hint="see xp verify")
-        found[rollout].append(event)
-    return dict(found)
+    tree = loc.repo.commit(tip).tree if tip else ""
+    for shard in loc.repo.children(tree, "ledger") if tree else ():
+        for rollout in loc.repo.children(tree, f"ledger/{shard.name}"):
+            folder = f"ledger/{shard.name}/{rollout.name}"
+            files = loc.repo.folder(tree, folder).files()
+            yield (
+                rollout.name,
+                [_event(loc, f"{folder}/{name}", blob) for name, blob in sorted(files.items())],
+            )
+
+
+def _event(loc: Location, path: str, blob: str) -> Event:
+    event = evidence.parse_json(loc.repo.blob(blob), path)
+    if str(event.get("event")) not in evidence.EVENTS:
+        raise FormatError(f"{path} in the evidence branch is no known event", hint="see xp verify")
+    return event
 
 
 def is_learned(events: Sequence[Mapping[str, object]], learner: str, landed: frozenset[str]) -> bool:

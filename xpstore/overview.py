@@ -51,7 +51,7 @@ def overview(loc: Location) -> Overview:
     commit = loc.repo.ref(head or "HEAD") or loc.resolve(loc.main_ref)
     pages, unreadable = readable(snapshot(loc, commit))
     counts = Counter(page.status for page in pages)
-    events = ledger.ledgers(loc)
+    unfinished = [ledger.is_open(events) for _, events in ledger.ledgers(loc)]
     return Overview(
         branch=head.removeprefix(layout.HEADS),
         commit=commit,
@@ -61,8 +61,8 @@ def overview(loc: Location) -> Overview:
             Candidate(branch, sum(1 for _ in history.log(loc, f"{loc.config.main}..{branch}")))
             for branch in history.candidates(loc)
         ),
-        rollouts=len(events),
-        open_rollouts=sum(map(ledger.is_open, events.values())),
+        rollouts=len(unfinished),
+        open_rollouts=sum(unfinished),
         conflicts=tuple(ref.removeprefix(layout.HEADS) for ref in loc.repo.refs(_conflicts(loc))),
     )
 

@@ -15,7 +15,7 @@ DROPPED = {"event": "dropped"}
 
 
 def test_an_empty_store_has_no_ledger(tmp_path):
-    assert ledgers(make_store(tmp_path)) == {}
+    assert dict(ledgers(make_store(tmp_path))) == {}
 
 
 def test_every_rollout_with_its_events_in_one_pass(tmp_path):
@@ -29,7 +29,7 @@ def test_every_rollout_with_its_events_in_one_pass(tmp_path):
         ],
         "Test",
     )
-    found = ledgers(loc)
+    found = dict(ledgers(loc))
     assert set(found) == {A, B}
     assert found[A] == evidence.ledger(loc, A)
     assert found[B] == [NOTHING]
@@ -62,4 +62,4 @@ def test_an_event_of_nobody_is_an_error(tmp_path, event):
     loc = make_store(tmp_path)
     evidence.write(loc, [evidence.json_file(f"ledger/aa/aa11/{'1' * 20}.json", event)], "By hand")
     with pytest.raises(FormatError, match="no known event"):
-        ledgers(loc)
+        dict(ledgers(loc))
