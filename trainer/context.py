@@ -8,9 +8,14 @@ from xpstore.model import Frozen
 
 
 class ExecutionContext(Frozen):
-    """What an executor must write into every rollout."""
+    """What an executor is told about one trial; it writes `policy_snapshot_id` into the rollout."""
 
     policy_snapshot_id: str
+    """The commit (or hash) of the policy that the agent reads."""
+    seed: int = 0
+    """Of this trial: equal seed, case and policy give an equal rollout, where the environment can."""
+    training: bool = False
+    """Whether the rollout is there to be learned from: the agent may explore."""
     metadata: dict[str, JsonValue] = {}
 
 

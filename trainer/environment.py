@@ -1,0 +1,80 @@
+"""Environments: where an agent works on cases. They are installed; `[environment]` of xp.toml chooses one."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol, cast
+
+from xpstore.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pydantic import JsonValue
+
+    from trainer.interfaces import RolloutExecutor
+
+    Factory = Callable[[Mapping[str, JsonValue]], "Environment"]
+
+GROUP = "xpstore.environments"
+"""The entry-point group: name → a factory that takes the `[environment.options]` table."""
+
+
+class Environment(Protocol):
+    """A world with an agent in it. What decides a score has a name here, which enters the evaluation key."""
+
+    @property
+    def name(self) -> str:
+        """The name under which it is installed, such as `order-desk`."""
+        ...
+
+    @property
+    def agent(self) -> str:
+        """Name and version of who acts, such as `scripted/1`."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model behind the agent; empty = none."""
+        ...
+
+    @property
+    def simulator(self) -> str:
+        """The simulated user; empty = none."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Version of the code of environment and agent, options that change scores included."""
+        ...
+
+    def executor(self) -> RolloutExecutor:
+        """Return an executor that bears concurrent calls, each with cases of its own."""
+        ...
+
+
+def load_environment(name: str, options: Mapping[str, JsonValue]) -> Environment:
+    """Return the installed environment of this name, made with its options.
+
+    Raises UsageError: no such environment, one that cannot be imported, options that it does not take.
+    """
+    installed = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in installed:
+        names = ", ".join(sorted(installed)) or "none"
+        raise UsageError(
+            f"no environment is called {name!r}", hint=f"`[environment] name` in xp.toml; installed: {names}"
+        )
+    point = installed[name]
+    try:
+        factory = cast("Factory", point.load())
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"environment {name!r} ({point.value}) cannot be imported: {error}", hint="install it again"
+        ) from error
+    try:
+        return factory(options)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"environment {name!r} does not take its options: {error}",
+            hint="see `[environment.options]` in xp.toml",
+        ) from error
