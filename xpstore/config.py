@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from _typeshed import DataclassInstance
+    from pydantic import JsonValue
 
 FORMAT = 1
 FILE_NAME = "xp.toml"
@@ -29,6 +31,9 @@ _BRANCH = re.compile(
     re.DOTALL,
 )
 _ANY = re.compile(".*", re.DOTALL)
+_BARE_KEY = re.compile("[0-9A-Za-z_-]+")
+OPTIONS_DEPTH = 16
+"""Levels of tables and lists that the options of an environment may have."""
 _KEY_HINTS = {
     "id": "every store has an id, written by `xp init`; restore the line from git",
     "name": "a name is text; the first store of a repository has none",
@@ -47,6 +52,24 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentSettings:
+    """The world that agents act in when cases are run."""
+
+    name: str = ""
+    """An installed environment (entry point of the group `xpstore.environments`); empty = none is set."""
+    options: Mapping[str, JsonValue] = field(default_factory=dict, hash=False)
+    """What only this environment knows; handed over as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings:
+    """How often `xp eval` tries a case where the command line does not say."""
+
+    trials: int = field(default=4, metadata={"help": "attempts at each case", "least": 1})
+    seed: int = field(default=1, metadata={"help": "what the seeds of the attempts are derived from"})
+
+
+@dataclass(frozen=True, slots=True)
 class StoreConfig:
     """The settings of one store; a table of xp.toml is a dataclass whose fields all have defaults."""
 
@@ -57,6 +80,8 @@ class StoreConfig:
     main: str = "main"
     """The branch that agents read and people review."""
     limits: Limits = field(default_factory=Limits)
+    environment: EnvironmentSettings = field(default_factory=EnvironmentSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
 
 
 Table = TypeVar("Table", bound="DataclassInstance")
@@ -77,6 +102,8 @@ def parse_config(text: str, where: str) -> StoreConfig:
         name=_store_name(data, where),
         main=_checked(data, "main", "main", _BRANCH, where),
         limits=_table(Limits, data, "limits", where),
+        environment=_environment(data, where),
+        evaluation=_table(EvaluationSettings, data, "evaluation", where),
     )
 
 
@@ -97,6 +124,8 @@ def render_config(config: StoreConfig) -> str:
         ]
     lines += ["# The branch that agents read, and where candidates land.", f"main = {_literal(config.main)}"]
     lines += _table_lines("limits", config.limits)
+    lines += _environment_lines(config.environment)
+    lines += _table_lines("evaluation", config.evaluation)
     return "\n".join(lines) + "\n"
 
 
@@ -141,22 +170,77 @@ def _store_name(data: Mapping[str, object], where: str) -> str:
 
 
 def _table(kind: type[Table], data: Mapping[str, object], name: str, where: str) -> Table:
-    """Read one table into its dataclass; a value has the type of its default, numbers are not negative."""
-    table = data.get(name, {})
-    if not isinstance(table, dict):
-        raise FormatError(f"{where}: `{name}` is not a table", hint=f"write `[{name}]` and its keys below")
+    """Read one table into its dataclass; a value has the type of its default, numbers have a least one."""
+    table = _plain_table(data, name, where)
     default = kind()
+    least = {f.name: f.metadata.get("least", 0) for f in fields(kind)}
     _refuse_unknown(table, [f.name for f in fields(kind)], where, f"{name}.")
     for key, value in table.items():
         wanted = type(getattr(default, key))
-        is_negative = isinstance(value, (int, float)) and value < 0
-        if type(value) is not wanted or is_negative:
-            article = "a whole number, 0 or more" if wanted is int else f"of type {wanted.__name__}"
+        if type(value) is not wanted or (isinstance(value, (int, float)) and value < least[key]):
+            article = (
+                f"a whole number, {least[key]} or more" if wanted is int else f"of type {wanted.__name__}"
+            )
             raise FormatError(
                 f"{where}: `{name}.{key}` is {value!r}, it must be {article}",
                 hint=f"the default is {_literal(getattr(default, key))}",
             )
     return replace(default, **table)
+
+
+def _plain_table(data: Mapping[str, object], name: str, where: str) -> dict[str, object]:
+    table = data.get(name.rpartition(".")[2], {})
+    if not isinstance(table, dict):
+        raise FormatError(f"{where}: `{name}` is not a table", hint=f"write `[{name}]` and its keys below")
+    return table
+
+
+def _environment(data: Mapping[str, object], where: str) -> EnvironmentSettings:
+    table = _plain_table(data, "environment", where)
+    _refuse_unknown(table, [f.name for f in fields(EnvironmentSettings)], where, "environment.")
+    name = table.get("name", "")
+    if not isinstance(name, str):
+        raise FormatError(f"{where}: `environment.name` is {name!r}", hint="a name is text")
+    options = _plain_table(table, "environment.options", where)
+    return EnvironmentSettings(
+        name, {k: _json(v, f"environment.options.{k}", where) for k, v in options.items()}
+    )
+
+
+def _json(value: object, key: str, where: str, depth: int = 1) -> JsonValue:
+    """Return a value that JSON has too. Raises FormatError for dates, infinities and what is too deep."""
+    if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, (list, dict)) and depth > OPTIONS_DEPTH:
+        raise FormatError(f"{where}: `{key}` is too deeply nested", hint=f"at most {OPTIONS_DEPTH} levels")
+    if isinstance(value, list):
+        return [_json(item, key, where, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {name: _json(item, f"{key}.{name}", where, depth + 1) for name, item in value.items()}
+    raise FormatError(f"{where}: `{key}` is {value}, which JSON does not have", hint="write it as text")
+
+
+def _environment_lines(environment: EnvironmentSettings) -> list[str]:
+    if environment == EnvironmentSettings():
+        return []
+    lines = ["", f"# {EnvironmentSettings.__doc__}", "[environment]"]
+    lines += ["# An environment that is installed.", f"name = {_literal(environment.name)}"]
+    if environment.options:
+        lines += ["", "# What only this environment knows.", "[environment.options]"]
+        lines += [f"{_key(name)} = {_inline(value)}" for name, value in environment.options.items()]
+    return lines
+
+
+def _inline(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return _literal(value)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _literal(name)
 
 
 def _table_lines(name: str, table: DataclassInstance) -> list[str]:

@@ -5,7 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xpstore import config
-from xpstore.config import FORMAT, Limits, StoreConfig, parse_config, render_config
+from xpstore.config import (
+    FORMAT,
+    EnvironmentSettings,
+    EvaluationSettings,
+    Limits,
+    StoreConfig,
+    parse_config,
+    render_config,
+)
 from xpstore.errors import FormatError
 
 MINIMAL = 'format = 1\nid = "ab12"\n'
@@ -17,6 +25,36 @@ def test_what_is_not_said_has_a_default():
     )
     assert (Limits().items_per_plan, Limits().deletes_per_plan) == (50, 5)
     assert (Limits().file_bytes, Limits().file_lines) == (65536, 1000)
+    config = parse_config(MINIMAL, "xp.toml")
+    assert (config.environment.name, config.environment.options) == ("", {})
+    assert (config.evaluation.trials, config.evaluation.seed) == (4, 1)
+
+
+def test_the_options_of_an_environment_are_handed_over_as_they_stand():
+    text = """
+[environment]
+name = "order-desk"
+[environment.options]
+seed = 7
+slip_rate = 0.1
+"no such key, surely" = [1, "two", { three = true }]
+[environment.options.deep.er]
+x = "y"
+[evaluation]
+trials = 8
+seed = 0
+"""
+    config = parse_config(MINIMAL + text, "xp.toml")
+    assert config.environment.name == "order-desk"
+    assert config.environment.options == {
+        "seed": 7,
+        "slip_rate": 0.1,
+        "no such key, surely": [1, "two", {"three": True}],
+        "deep": {"er": {"x": "y"}},
+    }
+    assert config.evaluation == EvaluationSettings(trials=8, seed=0)
+    assert parse_config(render_config(config), "xp.toml") == config
+    assert isinstance(hash(config), int)
 
 
 def test_every_key_is_written_with_a_comment():
@@ -34,10 +72,29 @@ NAMES = st.sampled_from(["", "refund", "退款", "می‌روم"])
 BRANCHES = st.sampled_from(["main", "trunk", "a/b", "退款", "release-1.0", 'quo"te'])
 
 
+JSON = st.recursive(
+    st.text() | st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+ENVIRONMENTS = st.builds(EnvironmentSettings, st.text(), st.dictionaries(st.text(), JSON, max_size=4))
+
+
+CONFIGS = st.builds(
+    StoreConfig,
+    st.just(FORMAT),
+    IDS,
+    NAMES,
+    BRANCHES,
+    st.builds(Limits, *[st.integers(0, 10**9)] * 4),
+    ENVIRONMENTS,
+    st.builds(EvaluationSettings, st.integers(1, 99), st.integers(0, 10**9)),
+)
+
+
 @settings(max_examples=50, deadline=None)
-@given(IDS, NAMES, BRANCHES, st.builds(Limits, *[st.integers(0, 10**9)] * 4))
-def test_what_is_written_reads_back(store_id, name, main, limits):
-    value = StoreConfig(FORMAT, store_id, name, main, limits)
+@given(CONFIGS)
+def test_what_is_written_reads_back(value):
     assert parse_config(render_config(value), "xp.toml") == value
 
 
@@ -59,6 +116,15 @@ def test_what_is_written_reads_back(store_id, name, main, limits):
         (MINIMAL + '[limits]\nitems_per_plan = "5"\n', "limits.items_per_plan", "default is 50"),
         (MINIMAL + "[limits]\nitems_per_plan = -1\n", "limits.items_per_plan", "default is 50"),
         (MINIMAL + "[limits]\nitems_per_plan = true\n", "limits.items_per_plan", "default is 50"),
+        (MINIMAL + "[environment]\nnam = 'x'\n", "unknown key `environment.nam`", "name"),
+        (MINIMAL + "[environment]\nname = 3\n", "`environment.name` is 3", "text"),
+        (MINIMAL + "[environment]\noptions = 3\n", "`environment.options` is not a table", "options]"),
+        (MINIMAL + "environment = 3\n", "`environment` is not a table", "[environment]"),
+        (MINIMAL + "[environment.options.a]\nday = 2026-01-01\n", "environment.options.a.day", "as text"),
+        (MINIMAL + "[environment.options]\nx = [inf]\n", "`environment.options.x` is inf", "as text"),
+        (MINIMAL + f"[environment.options{'.a' * 999}]\n", "too deeply nested", "16 levels"),
+        (MINIMAL + "[evaluation]\ntrials = 0\n", "it must be a whole number, 1 or more", "default is 4"),
+        (MINIMAL + "[evaluation]\nseeds = 1\n", "unknown key `evaluation.seeds`", "did you mean `seed`"),
         (MINIMAL + "limits = 3\n", "`limits` is not a table", "[limits]"),
         (MINIMAL + 'name = "a/b"\n', "`name`", "letters"),
         (MINIMAL + "name = 3\n", "`name`", "text"),
