@@ -31,20 +31,23 @@ _UNSEEN = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+# Sets of characters as pairs, first and last of each range: as regular expressions they would take longer
+# to compile than a command takes to start.
+
 # Symbols that take part in emoji sequences (a superset of Extended_Pictographic, good enough to tell an
 # emoji from a letter).
-_PICTOGRAPH = re.compile(
-    "[\u00a9\u00ae\u203c\u2049\u2100-\u214f\u2190-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
-    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_PICTOGRAPHS = (
+    "\u00a9\u00a9\u00ae\u00ae\u203c\u203c\u2049\u2049\u2100\u214f\u2190\u23ff\u2460\u24ff\u25a0\u27bf"
+    "\u2900\u297f\u2b00\u2bff\u3030\u3030\u303d\u303d\u3297\u3297\u3299\u3299\U0001f000\U0001faff"
 )
-_IDEOGRAPH = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_IDEOGRAPHS = "\u3005\u3005\u3007\u3007\u3400\u4dbf\u4e00\u9fff\uf900\ufaff\U00020000\U0003ffff"
 # Scripts whose letters join, or need a hint not to: Arabic, Syriac, N'Ko, the Indic scripts, Tibetan,
 # Myanmar, Khmer, Mongolian, and their extensions.
-_JOINING = re.compile(
-    "[\u0600-\u07ff\u0840-\u085f\u0860-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1cd0-\u1cff\ua840-\ua8ff"
-    "\ua9e0-\ua9ff\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufeff\U00011000-\U00011fff]"
+_JOINING = (
+    "\u0600\u07ff\u0840\u085f\u0860\u08ff\u0900\u0dff\u0f00\u109f\u1780\u18af\u1cd0\u1cff\ua840\ua8ff"
+    "\ua9e0\ua9ff\uaa60\uaa7f\uabc0\uabff\ufb50\ufdff\ufe70\ufeff\U00011000\U00011fff"
 )
-_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff]")
+_SPACELESS = "\u0e00\u0eff\u1000\u109f\u1780\u17ff\u3040\u30ff\u4e00\u9fff"
 
 
 def check_name(name: str) -> str:
@@ -128,9 +131,9 @@ def _is_legal(text: str, at: int) -> bool:
     before = text[at - 1] if at else ""
     after = text[at + 1] if at + 1 < len(text) else ""
     if char in _JOINERS:
-        legal = bool(_JOINING.match(before)) or (char == _ZWJ and _joins_emoji(before, after))
+        legal = _is_in(before, _JOINING) or (char == _ZWJ and _joins_emoji(before, after))
     elif char == _ZWSP:
-        legal = bool(_SPACELESS.match(before) and _SPACELESS.match(after))
+        legal = _is_in(before, _SPACELESS) and _is_in(after, _SPACELESS)
     elif char == _SHY:
         legal = before.isalpha() and after.isalpha()
     elif char in _MARKS:
@@ -144,16 +147,21 @@ def _is_legal(text: str, at: int) -> bool:
     return legal
 
 
+def _is_in(char: str, pairs: str) -> bool:
+    """Return whether a character, or the lack of one (""), is in a set."""
+    return any(pairs[at] <= char <= pairs[at + 1] for at in range(0, len(pairs), 2))
+
+
 def _joins_emoji(before: str, after: str) -> bool:
-    left = before in {"\ufe0f", "\U000e007f"} or bool(_PICTOGRAPH.match(before))
-    return left and bool(_PICTOGRAPH.match(after))
+    left = before in {"\ufe0f", "\U000e007f"} or _is_in(before, _PICTOGRAPHS)
+    return left and _is_in(after, _PICTOGRAPHS)
 
 
 def _selects_variant(char: str, before: str) -> bool:
     if char in "\ufe0e\ufe0f":  # text or emoji style
-        return bool(_PICTOGRAPH.match(before)) or (before != "" and before in "0123456789#*")
+        return _is_in(before, _PICTOGRAPHS) or (before != "" and before in "0123456789#*")
     is_math = before != "" and unicodedata.category(before) == "Sm" and char == "\ufe00"
-    return is_math or bool(_IDEOGRAPH.match(before))
+    return is_math or _is_in(before, _IDEOGRAPHS)
 
 
 def _line_has_rtl(text: str, at: int) -> bool:
