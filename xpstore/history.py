@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from xpstore import events, evidence, gitcli, layout, location, recognise
+from xpstore import events, evidence_read, gitcli, layout, location, recognise
 from xpstore.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def reachable_plan_ids(loc: Location, refs: Iterable[str]) -> frozenset[str]:
         [*("log", "-z", "--encoding=UTF-8", events.PLAN_GREP, "--format=%B"), *tips, "--"],
     )
     named = frozenset(s.plan_id for message in _texts(out) for s in events.stamps(message, loc.config.id))
-    if all(plan_id in named for plan_id in evidence.find_ids(loc, "gradients", "")):
+    if all(plan_id in named for plan_id in evidence_read.find_ids(loc, "gradients", "")):
         return named
     entries = {e.commit: e for tip in tips for e in events.read(loc, tip, options=("--no-merges",))}
     return named | {i for e in recognise.recognised(loc, list(entries.values())) for i in e.plan_ids}
@@ -79,7 +79,7 @@ def candidates(loc: Location) -> list[str]:
 
 def find_plan(loc: Location, abbreviation: str) -> str:
     """Return the plan id that starts so. Raises NotFoundError where there is none or more than one."""
-    known = set(evidence.find_ids(loc, "gradients", abbreviation))
+    known = set(evidence_read.find_ids(loc, "gradients", abbreviation))
     landed = reachable_plan_ids(loc, [loc.main_ref, *_branches(loc)])
     known |= {plan_id for plan_id in landed if plan_id.startswith(abbreviation)}
     if len(known) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xpstore import evidence
+from xpstore import evidence_read
 from xpstore.events import Stamp
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def recognised(loc: Location, entries: Sequence[Entry]) -> list[Entry]:
     if not nameless:
         return list(entries)
     named = {i for e in entries for i in e.plan_ids}
-    open_ = [r for i in evidence.find_ids(loc, "gradients", "") if i not in named for r in recorded(loc, i)]
+    open_ = [
+        r for i in evidence_read.find_ids(loc, "gradients", "") if i not in named for r in recorded(loc, i)
+    ]
     if not open_:
         return list(entries)
     return [e if e not in nameless else replace(e, stamps=_stamps(e, open_)) for e in entries]
@@ -45,7 +47,7 @@ def recognised(loc: Location, entries: Sequence[Entry]) -> list[Entry]:
 
 def recorded(loc: Location, plan_id: str) -> list[Recorded]:
     """Return what the records of a plan say; several after merged landings."""
-    return [of_record(record) for record in evidence.records(loc, plan_id).values()]
+    return [of_record(record) for record in evidence_read.records(loc, plan_id).values()]
 
 
 def of_record(record: Mapping[str, object]) -> Recorded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import events, evidence, frontmatter, history, recognise
+from xpstore import events, evidence_read, frontmatter, history, recognise
 from xpstore.document import Document
 from xpstore.errors import DocumentError, FormatError
 from xpstore.worktree import EMPTY_TREE
@@ -88,12 +88,12 @@ def lessons(loc: Location, plan_id: str) -> list[Lesson]:
     Raises FormatError where a record is no JSON or a patch no patch.
     """
     seen: dict[str, Seen] = {}
-    for record in evidence.records(loc, plan_id).values():
+    for record in evidence_read.records(loc, plan_id).values():
         cited = record.get("rollouts")
         for rollout in cited if isinstance(cited, list) else ():
             if isinstance(rollout, dict) and isinstance(rollout.get("id"), str):
                 seen.setdefault(rollout["id"], _seen(rollout))
-    return [_lesson(loc, plan_id, data, seen) for data in evidence.patches(loc, plan_id).values()]
+    return [_lesson(loc, plan_id, data, seen) for data in evidence_read.patches(loc, plan_id).values()]
 
 
 def _seen(record: dict[str, object]) -> Seen:
@@ -157,7 +157,7 @@ def _document(text: str) -> Document:
 
 
 def _note(loc: Location, uri: str) -> Note:
-    data = evidence.read(loc, uri)
+    data = evidence_read.read(loc, uri)
     if data is None:
         return Note(uri)
     source, _ = frontmatter.split(data.decode("utf-8", "replace"))

@@ -25,15 +25,6 @@ def received(run: str) -> EvidenceFile:
     return evidence.ledger_file(ID, {"event": "received", "run": run})
 
 
-def test_nothing_on_record_yet(loc: Location) -> None:
-    assert evidence.tip(loc) is None
-    assert evidence.read(loc, "rollouts/ab/x.json") is None
-    assert evidence.listing(loc, "") == []
-    assert evidence.ledger(loc, ID) == []
-    assert evidence.find_ids(loc, "rollouts", "") == []
-    assert evidence.write(loc, [], "nothing") is None
-
-
 def test_written_once_in_one_commit(loc: Location) -> None:
     files = [
         evidence.rollout_file(ID, {"b": "ü", "a": 1}),
@@ -78,16 +69,6 @@ def test_forgotten_things_never_come_back(loc: Location) -> None:
             evidence.write(loc, [file], "m")
 
 
-def test_abbreviations(loc: Location) -> None:
-    ids = ["ab1", "ab2", "ac1"]
-    evidence.write(loc, [evidence.trajectory_file(i, "t") for i in ids] + [received("1")], "m")
-    assert evidence.find_ids(loc, "trajectories", "") == ids
-    assert evidence.find_ids(loc, "trajectories", "a") == ids
-    assert evidence.find_ids(loc, "trajectories", "ab") == ["ab1", "ab2"]
-    assert evidence.find_ids(loc, "trajectories", "ab2") == ["ab2"]
-    assert evidence.find_ids(loc, "ledger", ID[:4]) == [ID]
-
-
 def test_unknown_event_and_broken_files_are_named(loc: Location) -> None:
     with pytest.raises(UsageError, match="lost"):
         evidence.ledger_file(ID, {"event": "lost"})
@@ -97,14 +78,6 @@ def test_unknown_event_and_broken_files_are_named(loc: Location) -> None:
     for item in (ID, "cd"):
         with pytest.raises(FormatError, match="ledger"):
             evidence.ledger(loc, item)
-
-
-def test_sizes_are_told_without_reading(tmp_path: Path) -> None:
-    loc = make_store(tmp_path)
-    assert evidence.size(loc, "evaluations/aa/x.json") is None
-    evidence.write(loc, [evidence.json_file("evaluations/aa/x.json", {"a": 1})], "x")
-    assert evidence.size(loc, "evaluations/aa/x.json") == len(b'{"a":1}\n')
-    assert evidence.size(loc, "evaluations/aa") is None
 
 
 def test_a_clone_reads_what_its_remote_has_and_writes_on_top(tmp_path: Path) -> None:
@@ -137,9 +110,3 @@ def test_a_branch_that_appears_meanwhile_is_not_lost(tmp_path: Path) -> None:
     assert clone.repo.ref(clone.evidence_ref) == first
     second = evidence.write(clone, [received("2")], "Two")
     assert clone.repo.commit(second or "").parents == (first,)
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
-def test_json_that_is_none(data: bytes) -> None:
-    with pytest.raises(FormatError, match=r"x\.json"):
-        evidence.parse_json(data, "x.json")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import make_plan, make_store, upsert
-from xpstore import evidence
+from xpstore import evidence_read
 from xpstore.commit import commit
 from xpstore.errors import FormatError
 from xpstore.evidence import EvidenceFile
@@ -87,6 +87,6 @@ def test_a_plan_without_gradients_or_evidence_has_no_lessons(loc):
 
 def test_an_altered_patch_is_an_error(loc, monkeypatch):
     plan_id = landed(loc, gradient())
-    monkeypatch.setattr(evidence, "patches", lambda *_: {"x": b"nonsense"})
+    monkeypatch.setattr(evidence_read, "patches", lambda *_: {"x": b"nonsense"})
     with pytest.raises(FormatError, match=plan_id):
         lessons(loc, plan_id)
