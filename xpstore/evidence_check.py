@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, gitcli, layout, note, witness
+from xpstore import evaluation, evidence, gitcli, layout, note, witness
 from xpstore.errors import FormatError, XpError
 from xpstore.hashing import content_id
 from xpstore.patchfile import read_patch
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ID_FILE = re.compile(r"(rollouts|cases)/../([0-9a-f]+)\.json")
 _EVENT_FILE = re.compile(r"ledger/../[0-9a-f]+/([0-9a-f]+)\.json")
 _NOTE_FILE = re.compile(r"trajectories/../([0-9a-f]+)\.md")
+_EVALUATION_FILE = re.compile(r"evaluations/../([0-9a-f]+\.[0-9a-f]+)\.json")
 
 
 @dataclass(slots=True)
@@ -95,6 +96,10 @@ class Evidence:
             return "" if found == match[1] else found
         if match := _NOTE_FILE.fullmatch(path):
             found = note.from_text(self._text(path), path).id
+            return "" if found == match[1] else found
+        if match := _EVALUATION_FILE.fullmatch(path):
+            record = evaluation.read_record(self.read(path), path)
+            found = f"{record.key.id}.{record.id}"
             return "" if found == match[1] else found
         if path.endswith(".patch"):
             self.gradient(path)

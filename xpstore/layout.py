@@ -42,9 +42,9 @@ def trajectory_path(trajectory_id: str) -> str:
     return sharded("trajectories", trajectory_id, ".md")
 
 
-def evaluation_path(key: str) -> str:
-    """Return where the scores under an evaluation key are kept in the evidence branch."""
-    return sharded("evaluations", key, ".json")
+def evaluation_path(key: str, record_id: str) -> str:
+    """Return where a repetition of the evaluation under a key is kept in the evidence branch."""
+    return sharded("evaluations", key, f".{record_id}.json")
 
 
 def plan_folder(plan_id: str) -> str:

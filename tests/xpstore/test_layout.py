@@ -9,7 +9,7 @@ def test_paths_are_sharded_by_the_first_two_digits() -> None:
     assert layout.rollout_path("abcd") == "rollouts/ab/abcd.json"
     assert layout.case_path("abcd") == "cases/ab/abcd.json"
     assert layout.trajectory_path("abcd") == "trajectories/ab/abcd.md"
-    assert layout.evaluation_path("abcd") == "evaluations/ab/abcd.json"
+    assert layout.evaluation_path("abcd", "ef") == "evaluations/ab/abcd.ef.json"
     assert layout.record_path("abcd", "d") == "gradients/ab/abcd/d.json"
     assert layout.ledger_folder("abcd") == "ledger/ab/abcd"
     assert layout.tombstone_path("abcd") == "tombstones/ab/abcd"
