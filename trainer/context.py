@@ -69,14 +69,29 @@ class ApplyContext(Frozen):
     """A deliberate repetition: plans get ids of their own even if the same edits were planned before."""
 
 
+class CaseLoadContext(Frozen):
+    """For case loaders."""
+
+    limit: int | None = None
+    """At most so many cases, the first ones; None = all."""
+
+
 class PipelineContext(Frozen):
     """Everything a training run needs to know besides its data."""
 
+    case_load_context: CaseLoadContext = CaseLoadContext()
     analysis_context: TrajectoryAnalyzerContext = TrajectoryAnalyzerContext()
     gradient_context: ExperienceGradientContext = ExperienceGradientContext()
     optimization_context: PatchMergePolicyOptimizerContext = PatchMergePolicyOptimizerContext()
     apply_context: ApplyContext = ApplyContext()
     execution_metadata: dict[str, JsonValue] = {}
+    """Handed to the executor with every trial."""
     max_epochs: int = 1
+    trials: int = 1
+    """How often each case is tried in an epoch, or in an evaluation that does not say."""
+    seed: int = 0
+    """What the seeds of the trials are derived from (rollouts.py)."""
+    time_limit: float | None = None
+    """Seconds that one rollout may take; None = no limit."""
     parallel: int = 8
     """How many rollouts are analysed or executed at once."""
