@@ -17,14 +17,15 @@ import os
 import struct
 import time
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from xpstore.durable import sync
+from xpstore.durable import flush, sync
 from xpstore.errors import RepositoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from xpstore.objects import GitObject
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
 DRAFT = ".part"
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+SMALL = 1 << 13
+"""Bytes up to which an object is deflated with tables of its own size."""
 KEEP_NOTE = "xpstore: until the ref has moved\n"
 
 
@@ -44,17 +48,17 @@ def kept(folder: Path, objects: Sequence[GitObject]) -> Iterator[None]:
     if not objects:
         yield
         return
-    keep = folder / f"pack-{os.urandom(20).hex()}.keep"
+    stem = f"{folder}/pack-{os.urandom(20).hex()}"
     try:
-        _write(keep, objects)
+        _write(folder, stem, objects)
         yield
     finally:
-        _remove(keep)
+        _remove(f"{stem}.keep")
 
 
-def _remove(file: Path) -> None:
-    with suppress(OSError):  # the disk may say no here too; what stays is swept later
-        file.unlink(missing_ok=True)
+def _remove(file: str) -> None:
+    with suppress(OSError):  # gone already, or the disk says no here too: what stays is swept later
+        os.unlink(file)  # noqa: PTH108 - here and below: paths as text, Path takes as long as the call
 
 
 def sweep(folder: Path, older_than: float) -> int:
@@ -76,42 +80,53 @@ def sweep(folder: Path, older_than: float) -> int:
     return swept
 
 
-def _write(keep: Path, objects: Sequence[GitObject]) -> None:
+def _write(folder: Path, stem: str, objects: Sequence[GitObject]) -> None:
     pack, index = encode(objects)
+    drafts = {f"{stem}{end}{DRAFT}": data for end, data in ((".pack", pack), (".idx", index))}
     try:
-        _note(keep)
-        files = [keep.with_suffix(".pack"), keep.with_suffix(".idx")]
-        drafts = [file.with_name(f"{file.name}{DRAFT}") for file in files]  # not tmp_*: git prune takes those
+        _note(folder, f"{stem}.keep")
         try:
-            for draft, data in zip(drafts, (pack, index), strict=True):
-                _create(draft, data, 0o444)
-            sync(drafts)
-            for draft, file in zip(drafts, files, strict=True):
-                draft.rename(file)  # the index last: git finds a pack by it
-        finally:
+            _create(drafts)  # not tmp_*: git prune takes those
+            for draft in drafts:
+                # the index last: git finds a pack by it
+                os.rename(draft, draft.removesuffix(DRAFT))  # noqa: PTH104
+            sync([str(folder)])
+        except BaseException:
             for draft in drafts:
                 _remove(draft)
-        sync([keep.parent])
+            raise
     except OSError as error:
-        for suffix in (".idx", ".pack"):
-            _remove(keep.with_suffix(suffix))
+        for end in (".idx", ".pack"):
+            _remove(f"{stem}{end}")
         raise RepositoryError(
-            f"cannot write a pack in {keep.parent}: {error.strerror or error}",
+            f"cannot write a pack in {folder}: {error.strerror or error}",
             hint="check free space and permissions; nothing was changed",
         ) from error
 
 
-def _note(keep: Path) -> None:
+def _note(folder: Path, keep: str) -> None:
     try:
-        _create(keep, KEEP_NOTE.encode(), 0o644)
+        handle = os.open(keep, CREATE, 0o644)
     except FileNotFoundError:
-        keep.parent.mkdir(parents=True, exist_ok=True)
-        _create(keep, KEEP_NOTE.encode(), 0o644)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(keep, CREATE, 0o644)
+    try:
+        os.write(handle, KEEP_NOTE.encode())
+    finally:
+        os.close(handle)
 
 
-def _create(path: Path, data: bytes, mode: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
-        out.write(data)
+def _create(files: Mapping[str, bytes]) -> None:
+    """Make new files, each all on the disk."""
+    with ExitStack() as stack:
+        handles = []
+        for file, data in files.items():
+            handles.append(os.open(file, CREATE, 0o444))
+            stack.callback(os.close, handles[-1])
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handles[-1], rest) :]
+        flush(handles)
 
 
 def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
@@ -120,13 +135,24 @@ def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
     out = bytearray(b"PACK" + struct.pack(">II", 2, len(unique)))
     places: dict[str, tuple[int, int]] = {}
     for item in unique.values():
-        start = len(out)
-        out += _header(CODES[item.kind], len(item.data)) + zlib.compress(item.data, 1)
-        places[item.id] = (start, zlib.crc32(out[start:]))
+        entry = _header(CODES[item.kind], len(item.data)) + _deflated(item.data)
+        places[item.id] = (len(out), zlib.crc32(entry))
+        out += entry
     if len(out) >= LIMIT:
         raise RepositoryError(f"{len(out)} bytes are too many for one pack", hint="write smaller groups")
     checksum = hashlib.sha1(out, usedforsecurity=False).digest()
     return bytes(out) + checksum, _index(places, checksum)
+
+
+def _deflated(data: bytes) -> bytes:
+    """Return a zlib stream.
+
+    Most objects are small: clearing tables for large ones takes three times as long as deflating them.
+    """
+    if len(data) > SMALL:
+        return zlib.compress(data, 1)
+    stream = zlib.compressobj(1, zlib.DEFLATED, SMALL.bit_length() - 1, 6)
+    return stream.compress(data) + stream.flush()
 
 
 def _header(code: int, size: int) -> bytes:
@@ -139,17 +165,13 @@ def _header(code: int, size: int) -> bytes:
     return bytes(out)
 
 
-def _index(places: dict[str, tuple[int, int]], checksum: bytes) -> bytes:
+def _index(places: Mapping[str, tuple[int, int]], checksum: bytes) -> bytes:
     ids = sorted(places)
+    names = [bytes.fromhex(oid) for oid in ids]
     counts = [0] * 256
-    for oid in ids:
-        counts[int(oid[:2], 16)] += 1
-    fanout, total = [], 0
-    for count in counts:
-        total += count
-        fanout.append(total)
-    out = b"\377tOc" + struct.pack(">I256I", 2, *fanout)
-    out += b"".join(bytes.fromhex(oid) for oid in ids)
-    out += struct.pack(f">{total}I", *(places[oid][1] for oid in ids))
-    out += struct.pack(f">{total}I", *(places[oid][0] for oid in ids)) + checksum
+    for name in names:
+        counts[name[0]] += 1
+    out = b"\377tOc" + struct.pack(">I256I", 2, *accumulate(counts)) + b"".join(names)
+    out += struct.pack(f">{len(ids)}I", *(places[oid][1] for oid in ids))
+    out += struct.pack(f">{len(ids)}I", *(places[oid][0] for oid in ids)) + checksum
     return out + hashlib.sha1(out, usedforsecurity=False).digest()
