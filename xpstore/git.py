@@ -211,7 +211,7 @@ class Repo:
         # not left to libgit2: it syncs each file and folder of the reflog too, one after the other. A file
         # that is synced after its renaming has its name on the disk as well.
         with _failing("sync the refs", self.place):
-            sync([self.common_dir / move.ref for move in moves])
+            sync([f"{self.common_dir}/{move.ref}" for move in moves])
         return True
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import insort
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 ObjectKind = Literal["commit", "tree", "blob"]
 FILE_MODE = 0o100644
 TREE_MODE = 0o040000
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The tree without entries; git knows it, written or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +88,28 @@ class Tree:
         names = b"\0".join(kept).decode(*UTF8).split("\0") if kept else []
         return {name: ids[at : at + 40] for name, at in zip(names, range(0, len(ids), 40), strict=True)}
 
+    def changes(self, new: Tree) -> dict[str, tuple[Entry | None, Entry | None]]:
+        """Return name → entries in this tree and in the new one, of those that differ, in git's order."""
+        differing = sorted({name for name, _ in self._lines.items() ^ new._lines.items()})
+        names = b"\0".join(differing).decode(*UTF8).split("\0") if differing else []
+        return {name: (self.get(name), new.get(name)) for name in names}
+
     def changed(self, changes: Mapping[str, Entry | None]) -> Tree:
         """Return the tree with other entries under these names; None removes one."""
         lines = self._lines.copy()
-        in_order = True
+        added: list[bytes] = []
         for name, entry in changes.items():
             key = _raw(name)
-            old = lines.pop(key, b"") if entry is None else lines.get(key, b"")
-            if entry is not None:
-                lines[key] = b"%o %s\0%s" % (entry.mode, key, bytes.fromhex(entry.id))
-                in_order &= bool(old) and (old[:1] == b"4") == entry.is_tree
-        return Tree(lines if in_order else dict(sorted(lines.items(), key=_order)))
+            old = lines.get(key, b"")
+            if entry is None:
+                lines.pop(key, None)
+                continue
+            if (old[:1] == b"4") != entry.is_tree:
+                lines.pop(key, None)  # it has another place now
+            if key not in lines:
+                added.append(key)
+            lines[key] = b"%o %s\0%s" % (entry.mode, key, bytes.fromhex(entry.id))
+        return Tree(_ordered(lines, added) if added else lines)
 
     def to_object(self) -> GitObject:
         """Return the object that git keeps."""
@@ -129,9 +143,20 @@ def _entry(line: bytes) -> Entry:
     return Entry(name.decode(*UTF8), int(mode, 8), tail.hex())
 
 
-def _order(item: tuple[bytes, bytes]) -> bytes:
-    name, line = item
+def _order(name: bytes, line: bytes) -> bytes:
     return name + b"/" if line.startswith(b"4") else name  # git sorts a directory as if it ended in /
+
+
+def _ordered(lines: dict[bytes, bytes], added: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return lines in git's order, all of which are in order already but for the last ones: `added`."""
+    names = list(lines)
+    if 16 * len(added) > len(names):
+        names.sort(key=lambda name: _order(name, lines[name]))
+    else:
+        del names[-len(added) :]
+        for name in added:
+            insort(names, name, key=lambda name: _order(name, lines[name]))
+    return {name: lines[name] for name in names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def test_files_and_folders_are_synced_and_missing_ones_skipped(
     (tmp_path / "a").write_text("x")
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
-    sync([tmp_path / "a", tmp_path, tmp_path / "gone"])
+    sync([f"{tmp_path}/a", f"{tmp_path}", f"{tmp_path}/gone"])
     assert sorted(synced) == sorted([(tmp_path / "a").stat().st_ino, tmp_path.stat().st_ino])
 
 
@@ -27,7 +27,7 @@ def test_what_the_disk_says_is_raised(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
-        sync([tmp_path, tmp_path])
+        sync([f"{tmp_path}"] * 2)
     (tmp_path / "file").write_text("x")
     with pytest.raises(NotADirectoryError):
-        sync([tmp_path / "file" / "x"])
+        sync([f"{tmp_path}/file/x"])
