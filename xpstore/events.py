@@ -210,14 +210,22 @@ def folders(loc: Location, tip: str) -> list[str]:
     return found
 
 
-def read(loc: Location, spec: str, *, options: Sequence[str] = ("--first-parent",)) -> Iterator[Entry]:
-    """Yield the commits of a ref or range that changed experiences, newest first.
+def read(
+    loc: Location,
+    spec: str,
+    *,
+    options: Sequence[str] = ("--first-parent",),
+    only: Sequence[str] = (),
+) -> Iterator[Entry]:
+    """Yield the commits of a ref or range that changed experiences, `only` some or any, newest first.
 
     Commits that only moved the store's folder are left out. Merges come without their side (`with_side`).
     """
     args = revisions(loc, spec)
     paths = folders(loc, tip_of(args[0]))
-    for commit in _raw(loc, ["-M", *options, *args, "--", *paths]):
+    wanted = [f"{folder}/{name}{SUFFIX}" for folder in paths for name in only]
+    chosen = ["--full-diff", *args, "--", *wanted] if wanted else [*args, "--", *paths]
+    for commit in _raw(loc, ["-M", *options, *chosen]):
         changes = tuple(c for file in commit.files for c in _changes(file, paths))
         if changes:
             yield replace(commit.entry, changes=changes)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from xpstore import events, evidence_read, gitcli, layout, location, recognise
+from xpstore import events, evidence_read, gitcli, layout, location, recent, recognise
 from xpstore.errors import NotFoundError
+from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,9 +27,7 @@ def log(
     """
     names = {name}
     found = 0
-    # a few more than asked for: commits that only moved the store's folder are left out
-    count = () if limit is None or name is not None else (f"--max-count={limit + 16}",)
-    entries = list(events.read(loc, ref_or_range, options=("--first-parent", *count)))
+    entries = _named(loc, ref_or_range, name) if name else _newest(loc, ref_or_range, limit)
     for entry in recognise.recognised(loc, entries):
         if found == limit:
             return
@@ -39,6 +38,27 @@ def log(
                 continue
         found += 1
         yield events.with_side(loc, entry)
+
+
+def _newest(loc: Location, spec: str, limit: int | None) -> list[Entry]:
+    if limit is not None and ".." not in spec:
+        few = recent.newest(loc, events.commit_of(loc, spec), limit)
+        if few is not None:
+            return few
+    # a few more than asked for: commits that only moved the store's folder are left out
+    count = () if limit is None else (f"--max-count={limit + 16}",)
+    return list(events.read(loc, spec, options=("--first-parent", *count)))
+
+
+def _named(loc: Location, spec: str, name: str) -> list[Entry]:
+    """Return the events that changed an experience under any of its names, and perhaps more; newest first."""
+    names = {name}
+    while True:
+        found = list(events.read(loc, spec, only=sorted(names)))
+        older = {c.old_name for e in found for c in e.changes if c.kind == "R" and c.name in names}
+        if older <= names:
+            return found
+        names |= older
 
 
 def reachable_plan_ids(loc: Location, refs: Iterable[str]) -> frozenset[str]:
@@ -138,8 +158,9 @@ def diff(loc: Location, a: str, b: str, name: str | None = None) -> str:
 
 
 def changes(loc: Location, start: str, end: str, name: str | None = None) -> str:
-    """Return the unified diff between two commits or trees of which `end` is a commit."""
-    folders = dict.fromkeys([*events.folders(loc, end), loc.in_tree(layout.EXPERIENCES)])
+    """Return the unified diff between two commits, or from EMPTY_TREE to one."""
+    ends = [end] if start == EMPTY_TREE else [end, start]
+    folders = dict.fromkeys(loc.at(commit).in_tree(layout.EXPERIENCES) for commit in ends)
     paths = [f"{folder}/{name}{events.SUFFIX}" if name else folder for folder in folders]
     out = gitcli.run(
         loc.repo.place,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import events, evidence_read, frontmatter, history, recognise
+from xpstore import evidence_read, frontmatter, history, recent, recognise
 from xpstore.document import Document
 from xpstore.errors import DocumentError, FormatError
-from xpstore.worktree import EMPTY_TREE
+from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from xpstore.events import Entry
@@ -75,7 +75,7 @@ def show(loc: Location, plan_or_rev: str) -> Review:
 
     Raises NotFoundError for what is unknown or changes no experience, FormatError for an altered record.
     """
-    found = events.entry_of(loc, history.find_commit(loc, plan_or_rev))
+    found = recent.event_of(loc, history.find_commit(loc, plan_or_rev))
     entry = recognise.recognised(loc, [found])[0]
     text = history.changes(loc, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
     taught = tuple(lesson for plan_id in entry.plan_ids for lesson in lessons(loc, plan_id))

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from xpstore import gitcli
 from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Busy, Repo
+from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from xpstore.gitcli import Ran
 
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 FILTER_OFF = (("process", ""), ("clean", ""), ("smudge", ""), ("required", "false"))
 IN_THE_WAY = ("not uptodate", "would be overwritten", "would be removed", "unmerged")
 
@@ -55,14 +55,19 @@ def follow(places: Sequence[Path], old: str | None, new: str) -> None:
     cases none of the working trees has changed.
     """
     if len(places) > 1:
-        for place in places:
-            _read_tree(place, old, new, dry_run=True)
+        check(places, old, new)
     for number, place in enumerate(places):
         try:
             _read_tree(place, old, new)
         except (Busy, RefusedError):
             step_back(places[:number], new, old)
             raise
+
+
+def check(places: Iterable[Path], old: str | None, new: str) -> None:
+    """Raise what `follow` would raise, and change nothing."""
+    for place in places:
+        _read_tree(place, old, new, dry_run=True)
 
 
 def step_back(places: Sequence[Path], new: str, old: str | None) -> None:

@@ -4,7 +4,18 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from tests.builders import git
-from xpstore.objects import Entry, Person, make, make_commit, make_tree, parse_tree
+from xpstore.objects import (
+    EMPTY_TREE,
+    FILE_MODE,
+    TREE_MODE,
+    Entry,
+    Person,
+    Tree,
+    make,
+    make_commit,
+    make_tree,
+    parse_tree,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,7 +23,7 @@ if TYPE_CHECKING:
 
 def test_ids_are_git_s() -> None:
     assert make("blob", b"").id == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-    assert make_tree([]).id == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    assert make_tree([]).id == EMPTY_TREE
 
 
 def test_tree_round_trip_in_git_s_order() -> None:
@@ -36,3 +47,15 @@ def test_commit_is_one_that_git_accepts(tmp_path: Path) -> None:
             assert out.stdout.decode().strip() == item.id
     git(tmp_path, "fsck", "--strict")
     assert git(tmp_path, "show", "-s", "--format=%ad", "--date=iso", commit.id) == "2023-11-14 20:43:20 -0130"
+
+
+def test_what_differs_between_two_trees_in_gits_order() -> None:
+    old = Tree({}).changed({name: Entry(name, FILE_MODE, "1" * 40) for name in ("a", "b", "退款")})
+    new = old.changed(
+        {"b": None, "退款": Entry("退款", FILE_MODE, "2" * 40), "c": Entry("c", TREE_MODE, "3" * 40)}
+    )
+    assert old.changes(old) == {}
+    assert list(old.changes(new)) == ["b", "c", "退款"]
+    assert old.changes(new)["b"] == (old.get("b"), None)
+    assert old.changes(new)["c"] == (None, new.get("c"))
+    assert [entry and entry.id[0] for entry in old.changes(new)["退款"]] == ["1", "2"]
