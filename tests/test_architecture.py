@@ -20,7 +20,7 @@ DOORS = {  # library → the only modules that may import it
     "openai": {"trainer.llm"},
     "watchfiles": {"xpstore.watch"},
     "subprocess": {"xpstore.gitcli", "xpstore.cli.pager"},
-    "sqlite3": {"xpstore.search"},
+    "sqlite3": {"xpstore.search", "trainer.environments.order_desk.database"},
 }
 CLI_ONLY = {"click", "rich"}
 WITHOUT_PYDANTIC = {

@@ -11,6 +11,7 @@ from trainer.offline.corpus import MIN_CASES
 from trainer.offline.cuts import cut_points
 from trainer.offline.grammar import (
     Avoid,
+    CallAfter,
     CallBefore,
     Confirm,
     DoCall,
@@ -59,6 +60,7 @@ def _orders(corpus: Corpus) -> Iterator[Lesson]:
             if first != tool:
                 yield CallBefore(tool, first)
                 yield NotAfter(tool, first)
+                yield CallAfter(tool, first)
         for key in _keys(corpus, tool):
             yield Once(tool, key)
     for tool in corpus.reading:

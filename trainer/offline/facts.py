@@ -155,21 +155,27 @@ class Facts:
         return index
 
 
-def read_facts(rollout: Rollout, evaluation: RubricEvaluation) -> Facts:
-    """Return the facts of a scored rollout."""
+def read_transcript(messages: Sequence[Message]) -> tuple[tuple[Say | Call, ...], str]:
+    """Return what happened, in order, and the instructions: system messages, joined by newlines."""
     events: list[Say | Call] = []
     system: list[str] = []
-    for message in rollout.messages:
+    for message in messages:
         if message.role in {"system", "developer"}:
             system.append(message.text)
             continue
         _append(events, message)
+    return tuple(events), "\n".join(system)
+
+
+def read_facts(rollout: Rollout, evaluation: RubricEvaluation) -> Facts:
+    """Return the facts of a scored rollout."""
+    events, system = read_transcript(rollout.messages)
     return Facts(
         id=rollout.id,
         case=rollout.case.name,
         failed=not evaluation.passed,
-        events=tuple(events),
-        system="\n".join(system),
+        events=events,
+        system=system,
         criteria={r.criterion_name: not r.passed for r in evaluation.criterion_results},
         expected=_expected(rollout.case.input.get("expected_actions")),
     )

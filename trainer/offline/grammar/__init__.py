@@ -3,6 +3,7 @@
     decision     Do not call `T` when CONDITION.
     refused      Do not call `T` when CONDITION: it answers “ERROR”.
     call-before  Call `R` before you call `T`.
+    call-after   After you call `T`, call `U`.
     not-after    Do not call `T` after `U`.
     once         Do not call `T` twice for the same `k`.
     do-call      Do not end without having called `T`.
@@ -22,7 +23,7 @@ A sentence that is none of these is a statement of people: it is kept, and canno
 
 from __future__ import annotations
 
-from trainer.offline.grammar.calls import CallBefore, DoCall, NotAfter, Once, ReadAll
+from trainer.offline.grammar.calls import CallAfter, CallBefore, DoCall, NotAfter, Once, ReadAll
 from trainer.offline.grammar.decision import Avoid, Refused
 from trainer.offline.grammar.errors import NoRepeat, Recover, TakeFrom
 from trainer.offline.grammar.lesson import Lesson
@@ -30,13 +31,14 @@ from trainer.offline.grammar.talk import Confirm, LookUp
 from trainer.offline.grammar.wanted import MakeSure, SeeThrough
 
 __all__ = [
-    "FAMILIES", "ORDER", "Avoid", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp", "MakeSure",
-    "NoRepeat", "NotAfter", "Once", "ReadAll", "Recover", "Refused", "SeeThrough", "TakeFrom", "parse_lesson",
+    "FAMILIES", "ORDER", "Avoid", "CallAfter", "CallBefore", "Confirm", "DoCall", "Lesson", "LookUp",
+    "MakeSure", "NoRepeat", "NotAfter", "Once", "ReadAll", "Recover", "Refused", "SeeThrough", "TakeFrom",
+    "parse_lesson",
 ]  # fmt: skip
 
 FAMILIES: tuple[type[Lesson], ...] = (
-    LookUp, CallBefore, ReadAll, TakeFrom, MakeSure, Confirm, Recover, SeeThrough, DoCall, Refused, Avoid,
-    NoRepeat, NotAfter, Once,
+    LookUp, CallBefore, ReadAll, TakeFrom, MakeSure, Confirm, Recover, SeeThrough, CallAfter, DoCall, Refused,
+    Avoid, NoRepeat, NotAfter, Once,
 )  # fmt: skip
 """The order in which lessons stand in a section, and in which sentences are tried."""
 ORDER = {family.family: position for position, family in enumerate(FAMILIES)}

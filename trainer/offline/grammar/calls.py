@@ -30,6 +30,24 @@ class CallBefore(Lesson):
 
 
 @dataclass(frozen=True)
+class CallAfter(Lesson):
+    """Call `then` after `tool`."""
+
+    then: str
+    family: ClassVar[str] = "call-after"
+    section: ClassVar[Section] = "Approach"
+    forms: ClassVar[tuple[str, ...]] = ("After you call `{tool}`, call `{then}`.",)
+
+    def judge(self, facts: Facts) -> Verdict:
+        """Broken by an accepted call of `tool` and no later call of `then`; silent without one of `tool`."""
+        calls = [c for c in facts.of(self.tool) if not c.refused]
+        if not calls:
+            return "silent"
+        later = facts.of(self.then)
+        return verdict(broken=not later or later[-1].at < calls[0].at)
+
+
+@dataclass(frozen=True)
 class NotAfter(Lesson):
     """Do not call `tool` once `earlier` was called."""
 

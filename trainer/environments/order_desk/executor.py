@@ -1,0 +1,123 @@
+"""Runs an agent on cases: a database of its own for each, the conversation, the score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from trainer.domain import Message, Rollout, TextPart, ToolPart
+from trainer.environments.order_desk.catalogue import schemas
+from trainer.environments.order_desk.database import Shop
+from trainer.environments.order_desk.scoring import ending, score
+from trainer.environments.order_desk.tools import Done, run
+from trainer.errors import ComponentError
+from xpstore.serving import read_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.context import ExecutionContext
+    from trainer.domain import Case
+    from trainer.environments.agent import Agent, AgentMaker
+    from trainer.environments.order_desk.database import World
+    from trainer.environments.order_desk.policy import Policy
+    from xpstore.experience import ExperienceSet
+
+MAX_TURNS = 40
+BUDGET = 4000
+"""Tokens of experience that an agent is given, as `xp context` gives them."""
+SYSTEM = (
+    "You work at the order desk of a shop. It is {now}. Handle the customer's request with the tools, as the "
+    "company wants it. Answer briefly."
+)
+LESSONS = "What was learned before:"
+YES = "Yes, please go ahead."
+
+
+class OrderDeskExecutor:
+    """RolloutExecutor of the order desk. Every call is independent of all others."""
+
+    def __init__(self, policy: Policy, agents: AgentMaker) -> None:
+        self._policy = policy
+        self._agents = agents
+        self._tools = schemas()
+
+    async def execute(
+        self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
+    ) -> list[Rollout]:
+        """Return one rollout per case, in order. Raises ComponentError for a case of another environment."""
+        return [await self._rollout(case, policy_set, context) for case in cases]
+
+    async def _rollout(self, case: Case, policy_set: ExperienceSet, context: ExecutionContext) -> Rollout:
+        request, now, wish, world = _given(case)
+        reading = read_for(policy_set, request, BUDGET)
+        messages = [_say("system", SYSTEM.format(now=now))]
+        if reading.pages:
+            messages.append(_say("system", "\n\n".join([LESSONS, *(page.text for page in reading.pages)])))
+        messages.append(_say("user", request))
+        agent = self._agents.start(f"{context.seed} {case.id}", training=context.training)
+        with Shop(world) as shop:
+            calls = await self._talk(agent, shop, messages)
+            evaluation = score(case, self._policy, ending(shop, world, wish, calls))
+        return Rollout(
+            case=case,
+            messages=tuple(messages),
+            policy_snapshot_id=context.policy_snapshot_id,
+            evaluation=evaluation,
+            metadata={
+                **context.metadata,
+                "seed": context.seed,
+                "training": context.training,
+                "agent": self._agents.name,
+            },
+        )
+
+    async def _talk(self, agent: Agent, shop: Shop, messages: list[Message]) -> list[Done]:
+        """Let the agent talk and act until it has nothing more to do; the conversation grows in place."""
+        calls: list[Done] = []
+        asked = False
+        for _ in range(MAX_TURNS):
+            reply = await agent.reply(messages, self._tools)
+            messages.append(_answered(shop, reply, calls))
+            if reply.tools:
+                continue
+            if asked or not reply.text.rstrip().endswith("?"):
+                break
+            asked = True
+            messages.append(_say("user", YES))
+        return calls
+
+
+def _answered(shop: Shop, reply: Message, calls: list[Done]) -> Message:
+    """Return the message with its calls answered, in order; accepted ones are added to `calls`."""
+    parts: list[TextPart | ToolPart] = []
+    for part in reply.parts:
+        if isinstance(part, TextPart):
+            parts.append(part)
+            continue
+        answer = run(shop, part.tool_name, part.tool_input)
+        if not answer.refused:
+            calls.append(Done(part.tool_name, cast("dict[str, str]", part.tool_input)))
+        status = "error" if answer.refused else "completed"
+        parts.append(part.model_copy(update={"tool_output": answer.text, "tool_status": status}))
+    return Message(role="assistant", parts=tuple(parts))
+
+
+def _given(case: Case) -> tuple[str, str, dict[str, str], World]:
+    """Return request, day, wish and rows of a case."""
+    given = case.input
+    request, now, wish, world = (given.get(k) for k in ("request", "now", "wish", "world"))
+    if not (
+        isinstance(request, str)
+        and isinstance(now, str)
+        and isinstance(wish, dict)
+        and isinstance(world, dict)
+    ):
+        raise ComponentError(
+            f"case {case.name!r} is none of the order desk",
+            hint="its input needs request, now, wish and world",
+        )
+    return request, now, cast("dict[str, str]", wish), cast("World", world)
+
+
+def _say(role: str, text: str) -> Message:
+    return Message(role=role, parts=(TextPart(text=text),))
