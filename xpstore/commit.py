@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
+    from xpstore.record import Rendered
 
 NOTHING = blob_id(None)
 
@@ -45,7 +46,7 @@ def commit(
     start: str = "",
     extra_evidence: Sequence[EvidenceFile] = (),
 ) -> list[Landed]:
-    """Apply the plans in order and return where each one is; all of them or, with an error, none.
+    """Check the plans, apply them in order and return where each one is; all of them or, with an error, none.
 
     A missing branch is made from `start` (default: the store's main branch). `extra_evidence` goes on
     record in the same group. A plan of which some items have their result at the tip already lands with
@@ -53,25 +54,41 @@ def commit(
     even if its commit was reverted meanwhile.
 
     Raises ConflictError (with the texts) where a file is not what the plan saw, NotFoundError for an update
-    or deletion of what never was there, and the guards' RefusedError, LimitError, InvalidNameError and
-    UsageError.
+    or deletion of what never was there, the guards' RefusedError, LimitError, InvalidNameError and
+    UsageError, and FormatError for a gradient that cannot be a patch.
     """
+    return apply(loc, prepare(loc, plans), branch, start=start, extra_evidence=extra_evidence)
+
+
+def prepare(loc: Location, plans: Sequence[PolicyUpdatePlan]) -> list[Rendered]:
+    """Check the plans and render them, which needs no look at any branch; see `commit` for what it raises."""
     for plan in plans:
         guards.check_plan(plan, loc.config)
+    return [record.render(plan) for plan in plans]
+
+
+def apply(
+    loc: Location,
+    prepared: Sequence[Rendered],
+    branch: str,
+    *,
+    start: str = "",
+    extra_evidence: Sequence[EvidenceFile] = (),
+) -> list[Landed]:
+    """Apply what `prepare` returned; see `commit`."""
     ref = loc.branch_ref(branch)
     if ref == loc.evidence_ref:
         raise UsageError(f"{branch} is the evidence branch", hint="plans go to main or to a candidate")
+    reason = f"xp: {len(prepared)} plans" if len(prepared) > 1 else "xp: plan"
     done: list[Landed] = []
 
     def attempt() -> bool:
-        group = _build(loc, plans, ref, start)
+        group = _build(loc, prepared, ref, start)
         files = [*extra_evidence, *group.evidence]
-        addition = evidence.add(loc, files, f"Evidence for {branch}")
+        addition = evidence.add(loc, files, f"Evidence for {branch}", who=group.committer)
         moves = addition.moves(loc.evidence_ref, f"xp: evidence for {branch}")
         if group.objects:
-            moves.append(
-                Move(ref, group.old, group.tip, f"xp: {len(plans)} plans" if len(plans) > 1 else "xp: plan")
-            )
+            moves.append(Move(ref, group.old, group.tip, reason))
         if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
             return False
         if addition.objects and addition.new:
@@ -84,7 +101,7 @@ def commit(
     return done
 
 
-def _build(loc: Location, plans: Sequence[PolicyUpdatePlan], ref: str, start: str) -> _Group:
+def _build(loc: Location, prepared: Sequence[Rendered], ref: str, start: str) -> _Group:
     old = loc.repo.ref(ref)
     base = old or loc.tip_of(ref) or (loc.resolve(start) if start else loc.tip_of(loc.main_ref))
     if base is None and ref != loc.main_ref:
@@ -92,12 +109,13 @@ def _build(loc: Location, plans: Sequence[PolicyUpdatePlan], ref: str, start: st
             f"{loc.config.main} has no commit to start {ref} from", hint="commit xp.toml there first"
         )
     group = _Group(loc.at(base) if base else loc, old, base or "")
-    known = _plans_since(loc, base, plans) if base else {}
-    for plan in plans:
-        if plan.plan_id in known:
-            group.landed.append(Landed(plan.plan_id, known[plan.plan_id], "already"))
+    known = _plans_since(loc, base, [rendered.plan for rendered in prepared]) if base else {}
+    for rendered in prepared:
+        plan_id = rendered.plan.plan_id
+        if plan_id in known:
+            group.landed.append(Landed(plan_id, known[plan_id], "already"))
         else:
-            group.add(plan)
+            group.add(rendered)
     return group
 
 
@@ -131,21 +149,28 @@ class _Group:
     def __post_init__(self) -> None:
         self._root = self.loc.repo.commit(self.tip).tree if self.tip else None
         self._folder = self.loc.in_tree(layout.EXPERIENCES)
+        self.committer = self.loc.repo.person()
 
-    def add(self, plan: PolicyUpdatePlan) -> None:
+    def add(self, rendered: Rendered) -> None:
         """Stack the commit of one plan. Raises ConflictError, NotFoundError, RefusedError."""
+        plan = rendered.plan
         entries = self._experiences()
-        items = [item for item in plan.items if not self._is_there(plan, item, entries)]
-        conflicts = [
-            Conflict(
-                item.target_experience_name,
-                item.before_content,
-                self._text(entries, item),
-                item.after_content,
-            )
-            for item in items
-            if _blob_at(entries, item) != item.base_blob
-        ]
+        items: list[PolicyPlanItem] = []
+        conflicts: list[Conflict] = []
+        for item in plan.items:
+            at_tip = _blob_at(entries, item)
+            if self._is_there(plan, item, at_tip):
+                continue
+            items.append(item)
+            if at_tip != item.base_blob:
+                conflicts.append(
+                    Conflict(
+                        item.target_experience_name,
+                        item.before_content,
+                        self._text(entries, item),
+                        item.after_content,
+                    )
+                )
         if conflicts:
             changed = ", ".join(c.name for c in conflicts)
             raise ConflictError(
@@ -159,28 +184,28 @@ class _Group:
         created = [item.target_experience_name for item in items if item.before_content is None]
         if created:
             guards.check_twins(created, [n[:-3] for n in entries.names() if n.endswith(".md")])
-        self._stack(_only(plan, items))
+        self._stack(rendered if len(items) == len(plan.items) else record.render(_only(plan, items)))
 
-    def _stack(self, plan: PolicyUpdatePlan) -> None:
+    def _stack(self, rendered: Rendered) -> None:
+        plan = rendered.plan
         changes = {
-            self.loc.in_tree(i.target_experience_uri): None
+            f"{self._folder}/{i.target_experience_name}.md": None
             if i.after_content is None
             else i.after_content.encode()
             for i in plan.items
         }
         spliced = trees.splice(self._read_tree, self._root, changes)
-        committer = self.loc.repo.person()
         made = objects.make_commit(
             spliced.tree,
             [self.tip] if self.tip else [],
-            _author(plan.learner, committer),
-            committer,
-            record.to_commit_message(plan),
+            _author(plan.learner, self.committer),
+            self.committer,
+            rendered.message,
         )
         self._trees.update((item.id, item.tree) for item in spliced.objects if item.tree is not None)
         self._blobs.update((item.id, item.data) for item in spliced.objects if item.kind == "blob")
         self.objects += [*spliced.objects, made]
-        self.evidence += record.evidence_files(plan)
+        self.evidence += rendered.files
         self.landed.append(Landed(plan.plan_id, made.id, "applied"))
         self.tip, self._root = made.id, spliced.tree
 
@@ -208,9 +233,8 @@ class _Group:
                 f"{item.target_experience_uri} is not UTF-8", hint="convert it first"
             ) from error
 
-    def _is_there(self, plan: PolicyUpdatePlan, item: PolicyPlanItem, entries: Tree) -> bool:
+    def _is_there(self, plan: PolicyUpdatePlan, item: PolicyPlanItem, at_tip: str) -> bool:
         """Whether the tip has the item's result. Raises NotFoundError where its target never existed."""
-        at_tip = _blob_at(entries, item)
         if at_tip == NOTHING and item.before_content is not None and not self._was_in_base(plan, item):
             raise NotFoundError(
                 f"no {item.target_experience_uri} to change, neither at the tip nor at the plan's base",
@@ -233,8 +257,6 @@ def _blob_at(entries: Tree, item: PolicyPlanItem) -> str:
 
 
 def _only(plan: PolicyUpdatePlan, items: Sequence[PolicyPlanItem]) -> PolicyUpdatePlan:
-    if len(items) == len(plan.items):
-        return plan
     # not model_copy: it would keep the cached ids of the whole plan
     return PolicyUpdatePlan(
         **{**{n: getattr(plan, n) for n in PolicyUpdatePlan.model_fields}, "items": tuple(items)}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from xpstore.location import Location
-    from xpstore.objects import GitObject
+    from xpstore.objects import GitObject, Person
 
 __all__ = [
     "EVENTS",
@@ -121,41 +121,44 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
     return landed[-1]
 
 
-def add(loc: Location, files: Iterable[EvidenceFile], message: str) -> Addition:
-    """Build, without writing anything, the commit that adds files to the evidence branch as it is now."""
+def add(loc: Location, files: Iterable[EvidenceFile], message: str, *, who: Person | None = None) -> Addition:
+    """Build, without writing anything, the commit that adds files to the evidence branch as it is now.
+
+    `who` is its author; None: the user.
+    """
     old = loc.repo.ref(loc.evidence_ref)
     parent = old or tip(loc)
     tree = loc.repo.commit(parent).tree if parent else None
     new: dict[str, bytes | None] = {}
     for file in files:
-        known = new.get(file.path)
-        if known is not None and known != file.data and not file.path.startswith(FIRST_WINS):
+        if new.setdefault(file.path, file.data) != file.data and not file.path.startswith(FIRST_WINS):
             raise _other_bytes(file.path)
-        if known is None and not _on_record(loc, tree, file):
-            new[file.path] = file.data
-    if not new:
+    if tree:
+        _check_forgotten(loc, tree, new)
+    spliced = trees.splice(loc.repo.read_tree, tree, new, stays=_stays)
+    if spliced.tree == tree or not new:
         return Addition(old, parent, ())
-    spliced = trees.splice(loc.repo.read_tree, tree, new)
-    who = loc.repo.person()
+    who = who or loc.repo.person()
     parents = [parent] if parent else []
     commit = objects.make_commit(spliced.tree, parents, who, who, message.rstrip("\n") + "\n")
     return Addition(old, commit.id, (*spliced.objects, commit))
 
 
-def _on_record(loc: Location, tree: str | None, file: EvidenceFile) -> bool:
-    if tree is None:
-        return False
-    subject = layout.subject_of(file.path)
-    if subject and loc.repo.entry(tree, layout.tombstone_path(subject)):
-        raise RefusedError(
-            f"{subject} was forgotten in this store; {file.path} is not taken back",
-            hint="forgetting is for good: leave it out of the input",
-        )
-    there = loc.repo.entry(tree, file.path)
-    if there is None:
-        return False
-    if there.id != objects.make("blob", file.data).id and not file.path.startswith(FIRST_WINS):
-        raise _other_bytes(file.path)
+def _check_forgotten(loc: Location, tree: str, paths: Iterable[str]) -> None:
+    if loc.repo.entry(tree, layout.TOMBSTONES) is None:
+        return
+    for path in paths:
+        subject = layout.subject_of(path)
+        if subject and loc.repo.entry(tree, layout.tombstone_path(subject)):
+            raise RefusedError(
+                f"{subject} was forgotten in this store; {path} is not taken back",
+                hint="forgetting is for good: leave it out of the input",
+            )
+
+
+def _stays(path: str, there: str, new: str) -> bool:
+    if there != new and not path.startswith(FIRST_WINS):
+        raise _other_bytes(path)
     return True
 
 

@@ -16,11 +16,12 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from xpstore import revision
+from xpstore.cache import ObjectCache
 from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
 from xpstore.loose import LooseObjects, ref_files
-from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_commit, parse_tree
+from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_tree
 from xpstore.trees import EMPTY, find
 
 if TYPE_CHECKING:
@@ -32,10 +33,6 @@ FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises when git or the disk says no."""
 LOCK_HELD = ("failed to lock file", "File exists", "No such file or directory")
 """libgit2's words for a ref lock that somebody holds; the last one: git pack-refs just removed the folder."""
-TREE_LINES = 200_000
-"""How many lines of trees are remembered, about 40 MB; walks of history read the same trees again."""
-COMMITS = 4096
-"""How many commits are remembered."""
 OPEN_PACKS = 64
 """How many packs of its own a writer keeps open: libgit2 closes none, even where the file is gone."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
@@ -82,9 +79,10 @@ class Repo:
         self.workdir = Path(raw.workdir) if raw.workdir else None
         self._odb = raw.odb
         self._loose = LooseObjects(self.common_dir / "objects")
-        self._trees: dict[str, Tree] = {}
-        self._tree_lines = self._written = 0
-        self._commits: dict[str, Commit] = {}
+        self._known = ObjectCache()
+        self.written = 0
+        """How many groups of objects this process has written here."""
+        self._identified = False
 
     @classmethod
     def discover(cls, path: Path) -> Repo | None:
@@ -139,7 +137,7 @@ class Repo:
         except FAILURES as error:
             what = f"cannot read {name} in {self.place}: {words(error)}"
             raise RepositoryError(what, hint=hint) from error
-        if not self.has(target):
+        if target not in self._known.commits and not self.has(target):
             raise RepositoryError(f"{name} in {self.place} is at {target}, which is missing", hint=hint)
         return target
 
@@ -195,7 +193,8 @@ class Repo:
         right; what it raises stops the move. Raises Busy where another process holds a lock.
         The store lock (lock.py) should be held: it spares our own writers the retries.
         """
-        self._raw.set_ident(*self._identity())  # the reflog's who
+        if not self._identified:
+            self.person()
         with ExitStack() as stack:
             # locked in the opposite order, so that leaving the stack writes the first move first
             locked = [(move, stack.enter_context(self._locked(move.ref))) for move in reversed(moves)]
@@ -236,10 +235,10 @@ class Repo:
 
     def commit(self, commit_id: str) -> Commit:
         """Return a commit by its full id."""
-        known = self._commits.get(commit_id)
+        known = self._known.commits.get(commit_id)
         if known is None:
             known = self._read_commit(commit_id)
-            self._remember_commit(known)
+            self._known.add_commit(known)
         return known
 
     def _read_commit(self, commit_id: str) -> Commit:
@@ -289,37 +288,25 @@ class Repo:
 
     def read_tree(self, tree_id: str) -> Tree:
         """Return one tree."""
-        known = self._trees.get(tree_id)
+        known = self._known.trees.get(tree_id)
         if known is None:
             data = self._read(tree_id, ObjectType.TREE)
             with _failing(f"read tree {tree_id}", self.place):
                 known = parse_tree(data)
-            self._remember_tree(tree_id, known)
+            self._known.add_tree(tree_id, known)
         return known
 
     def remember(self, objects: Iterable[GitObject]) -> None:
         """Spare later calls the reading of trees and commits that were just written."""
-        for item in objects:
-            if item.tree is not None:
-                self._remember_tree(item.id, item.tree)
-            elif item.kind == "commit":
-                self._remember_commit(parse_commit(item))
-        self._written += 1
-        if self._written % OPEN_PACKS == 0:
-            self._raw.free()
-            self._odb = self._raw.odb
+        self._known.add_written(objects)
+        self.written += 1
+        if self.written % OPEN_PACKS == 0:
+            self.reopen()
 
-    def _remember_tree(self, tree_id: str, tree: Tree) -> None:
-        if self._tree_lines > TREE_LINES:
-            self._trees.clear()
-            self._tree_lines = 0
-        self._trees[tree_id] = tree
-        self._tree_lines += len(tree)
-
-    def _remember_commit(self, commit: Commit) -> None:
-        if len(self._commits) >= COMMITS:
-            self._commits.clear()
-        self._commits[commit.id] = commit
+    def reopen(self) -> None:
+        """Close the packs that are open, so that only those are opened again that are there."""
+        self._raw.free()
+        self._odb = self._raw.odb
 
     def entry(self, tree_id: str, path: str) -> Entry | None:
         """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""
@@ -387,6 +374,8 @@ class Repo:
     def person(self) -> Person:
         """Return the user's git identity, or a neutral one, at this moment."""
         name, email = self._identity()
+        self._raw.set_ident(name, email)  # the reflog's who
+        self._identified = True
         now = time.time()
         return Person(name, email, int(now), time.localtime(now).tm_gmtoff // 60)
 

@@ -13,6 +13,8 @@ CONFIG = "xp.toml"
 EXPERIENCES = "experiences"
 HEADS = "refs/heads/"
 REMOTES = "refs/remotes/"
+TOMBSTONES = "tombstones"
+"""The folder of the evidence branch that names what was forgotten."""
 RESERVED_STORE_NAMES = frozenset({"evidence", "conflict"})
 """A store of such a name would need the branch `xp/<name>/evidence` below another branch."""
 
@@ -64,7 +66,7 @@ def ledger_folder(rollout_id: str) -> str:
 
 def tombstone_path(item_id: str) -> str:
     """Return the file whose presence forbids that evidence on this id ever comes back."""
-    return sharded("tombstones", item_id)
+    return sharded(TOMBSTONES, item_id)
 
 
 def subject_of(path: str) -> str:

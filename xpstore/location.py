@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from xpstore import gitcli, layout, tracking
@@ -11,6 +10,9 @@ from xpstore.config import StoreConfig, parse_config
 from xpstore.errors import FormatError, NotAStoreError, NotFoundError, RepositoryError, UsageError
 from xpstore.git import Repo
 
+CONFIGS = 64
+"""How many versions of xp.toml are remembered."""
+_configs: dict[str, StoreConfig] = {}  # by blob: it is the same file at nearly every commit
 START = "xp init DIR makes a store; -C DIR looks elsewhere"
 
 
@@ -204,7 +206,10 @@ def _config_at(repo: Repo, tree: str, prefix: str) -> StoreConfig | None:
     entry = repo.entry(tree, path)
     if entry is None or not entry.is_file:
         return None
-    return _parsed(repo.blob(entry.id).decode("utf-8", "replace"), path)
-
-
-_parsed = lru_cache(64)(parse_config)  # the same file at nearly every commit
+    known = _configs.get(entry.id)
+    if known is None:
+        known = parse_config(repo.blob(entry.id).decode("utf-8", "replace"), path)
+        if len(_configs) >= CONFIGS:
+            _configs.clear()
+        _configs[entry.id] = known
+    return known

@@ -61,8 +61,11 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
     Raises Busy where a lock of git is held, RefusedError where a local change is in the way.
     """
     with pack.kept(repo.pack_dir, objects), lock.store_lock(repo.common_dir):
-        _recover(repo, moves)
-        places = [worktree.checked_out(repo, move.ref) for move in moves]
+        dead = lock.read_intents(repo.common_dir)
+        if dead:
+            _recover(repo, dead)
+        branches = worktree.by_branch(repo)
+        places = [branches.get(move.ref, []) for move in moves]
         intents = tuple(
             lock.Intent(move.ref, move.old, move.new, tuple(map(str, there)))
             for move, there in zip(moves, places, strict=True)
@@ -70,14 +73,18 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
         lock.write_intents(repo.common_dir, intents)
         followed: list[tuple[Move, list[Path]]] = []
         try:
-            moved = repo.swap(moves, lambda: _follow(zip(moves, places, strict=True), followed))
-            if moved:
-                repo.remember(objects)
-            return moved
+            if not repo.swap(moves, lambda: _follow(zip(moves, places, strict=True), followed)):
+                return False
+        except Busy:
+            for move in moves:  # left behind by a killed process? then the next attempt gets through
+                lock.clear_stale(repo.common_dir, move.ref, dead=False)
+            raise
         finally:
             # where this raises Busy, the intents stay for the next writer
             _step_back(repo, followed)
             lock.write_intents(repo.common_dir, ())
+    repo.remember(objects)
+    return True
 
 
 def _follow(moves: Iterable[tuple[Move, list[Path]]], followed: list[tuple[Move, list[Path]]]) -> None:
@@ -98,13 +105,11 @@ def _step_back(repo: Repo, followed: Sequence[tuple[Move, list[Path]]]) -> None:
             worktree.step_back(places, move.new, move.old)
 
 
-def _recover(repo: Repo, moves: Sequence[Move]) -> None:
+def _recover(repo: Repo, dead: Sequence[lock.Intent]) -> None:
     """Clean up after a killed writer: its ref locks, and a working tree that ran ahead of its branch."""
-    dead = lock.read_intents(repo.common_dir)
-    stopped_at = {intent.ref for intent in dead}
-    for ref in sorted(stopped_at | {move.ref for move in moves}):
-        if not lock.clear_stale(repo.common_dir, ref, dead=ref in stopped_at):
-            raise Busy(f"{repo.common_dir / ref}.lock exists")
+    for intent in dead:
+        if not lock.clear_stale(repo.common_dir, intent.ref, dead=True):
+            raise Busy(f"{repo.common_dir / intent.ref}.lock exists")
     for intent in dead:
         ahead = [p for p in worktree.checked_out(repo, intent.ref) if str(p) in intent.worktrees]
         if ahead and intent.new and repo.ref(intent.ref) == intent.old:

@@ -10,6 +10,7 @@ the tries (`base_commit`, `run_id`) is read from the commit's own trailers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore import evidence, layout
@@ -29,6 +30,20 @@ if TYPE_CHECKING:
 FORMAT = 1
 PLAN_FIELDS = set(PolicyUpdatePlan.model_fields) - {"items", "gradients"}
 ITEM_FIELDS = set(PolicyPlanItem.model_fields) - {"before_content", "after_content"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A plan and what is written of it: its commit's message and its evidence."""
+
+    plan: PolicyUpdatePlan
+    message: str
+    files: tuple[EvidenceFile, ...]
+
+
+def render(plan: PolicyUpdatePlan) -> Rendered:
+    """Return a plan as it is written. Raises FormatError where a gradient cannot be a patch."""
+    return Rendered(plan, to_commit_message(plan), tuple(evidence_files(plan)))
 
 
 def to_commit_message(plan: PolicyUpdatePlan) -> str:

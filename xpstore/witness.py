@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,13 @@ def generation(loc: Location, tip: str) -> int:
 def recall(loc: Location) -> Seen | None:
     """Return what was remembered last; None in a fresh clone."""
     try:
-        match = _LINE.match(_file(loc).read_bytes())
+        return _parsed(_file(loc).read_bytes())
     except OSError:  # none yet, or unreadable: as in a fresh clone
         return None
+
+
+def _parsed(data: bytes) -> Seen | None:
+    match = _LINE.match(data)
     return Seen(match[1].decode(), int(match[2])) if match else None  # a loss of power may have emptied it
 
 
@@ -50,18 +55,20 @@ def remember(loc: Location, tip: str) -> None:
 
     A git directory that cannot be written is left as it is: nothing is lost by it.
     """
-    seen = recall(loc)
-    if seen is not None and (seen.tip == tip or not continues(loc, seen, tip)):
-        return
-    data = f"{tip} {generation(loc, tip)}\n".encode()
-    try:
+    with suppress(OSError):
         # in place: a rename over the old file makes some file systems write it out, which takes
         # longer than all the rest of a plan, and a line this short is never seen by halves
-        with os.fdopen(os.open(_file(loc), os.O_WRONLY | os.O_CREAT, 0o644), "wb", buffering=0) as out:
-            out.write(data)
-            out.truncate()
-    except OSError:
-        return
+        handle = os.open(_file(loc), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            old = os.pread(handle, 1024, 0)
+            seen = _parsed(old)
+            if seen is None or (seen.tip != tip and continues(loc, seen, tip)):
+                new = f"{tip} {generation(loc, tip)}\n".encode()
+                os.pwrite(handle, new, 0)
+                if len(old) > len(new):
+                    os.ftruncate(handle, len(new))
+        finally:
+            os.close(handle)
 
 
 def continues(loc: Location, seen: Seen, tip: str) -> bool:

@@ -29,21 +29,29 @@ IN_THE_WAY = ("not uptodate", "would be overwritten", "would be removed", "unmer
 
 def checked_out(repo: Repo, ref: str) -> list[Path]:
     """Return the working trees, main and linked, whose HEAD is the branch `ref`."""
-    wanted = f"ref: {ref}"
-    found = []
+    return by_branch(repo).get(ref, [])
+
+
+def by_branch(repo: Repo) -> dict[str, list[Path]]:
+    """Return the branches that are checked out, by their full names, and the working trees that have them."""
+    found: dict[str, list[Path]] = {}
     main = repo if repo.git_dir == repo.common_dir else Repo.discover(repo.common_dir)
-    if main and main.workdir and _head(repo.common_dir) == wanted:
-        found.append(main.workdir)
-    for linked in sorted((repo.common_dir / "worktrees").glob("*/HEAD")):
-        folder = (linked.parent / (linked.parent / "gitdir").read_text().strip()).parent
-        if _head(linked.parent) == wanted and folder.is_dir():
-            found.append(folder)
+    if main and main.workdir:
+        found[_branch(repo.common_dir)] = [main.workdir]
+    linked = repo.common_dir / "worktrees"
+    for name in sorted(os.listdir(linked)) if linked.is_dir() else ():  # noqa: PTH208 - names are enough
+        try:
+            folder = (linked / name / (linked / name / "gitdir").read_text().strip()).parent
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if folder.is_dir():
+            found.setdefault(_branch(linked / name), []).append(folder)
     return found
 
 
-def _head(git_dir: Path) -> str:
+def _branch(git_dir: Path) -> str:
     try:
-        return (git_dir / "HEAD").read_text().strip()
+        return (git_dir / "HEAD").read_text().strip().removeprefix("ref: ")
     except FileNotFoundError:
         return ""
 
