@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xpstore import layout
-from xpstore.errors import LimitError, XpError
+from xpstore.errors import InvalidNameError, LimitError, RefusedError, XpError
 from xpstore.guards import check_text
 from xpstore.names import check_name, fold
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
+    from xpstore.config import Limits
     from xpstore.location import Location
     from xpstore.objects import Entry
 
@@ -43,10 +44,29 @@ def check(loc: Location, commit: str) -> Pages:
             except LimitError as error:
                 found.notes.append(error.message)
             except XpError as error:
-                found.problems.append(f"{where}: {error.message.removeprefix(where).lstrip(':, ')}")
+                found.problems.append(located(error, where))
             else:
                 found.problems.extend([f"{where}: {problem}"] if problem else [])
     return found
+
+
+def check_page(name: str, data: bytes, where: str, limits: Limits, before: str = "") -> None:
+    """Raise the typed error of the first thing in a file that no plan could have written.
+
+    `before` is the text that it replaces: invisible text that was there may stay.
+    """
+    if check_name(name) != name:
+        raise InvalidNameError("the name is not NFC", hint="rename it to the NFC form of its name")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedError("it is not UTF-8", hint="convert it first") from error
+    check_text(before, text, where, limits)
+
+
+def located(error: XpError, where: str) -> str:
+    """Return the error's message with the place in front, once."""
+    return f"{where}: {error.message.removeprefix(where).lstrip(':, ')}"
 
 
 def _problem(loc: Location, entry: Entry, where: str, twins: dict[str, str]) -> str:
@@ -54,12 +74,7 @@ def _problem(loc: Location, entry: Entry, where: str, twins: dict[str, str]) -> 
     twin = twins.setdefault(fold(name), entry.name)
     if not entry.is_file:
         return NO_FILE
-    if check_name(name) != name:
-        return "the name is not NFC"
     if twin != entry.name:
         return f"it is the twin of {twin}"
-    try:
-        check_text("", loc.repo.blob(entry.id).decode(), where, loc.config.limits)
-    except UnicodeDecodeError:
-        return "it is not UTF-8"
+    check_page(name, loc.repo.blob(entry.id), where, loc.config.limits)
     return ""

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_plan, make_store, page, upsert
+from trainer.cli import land as verb
+from xpstore import landing
+from xpstore.cli.app import App
+from xpstore.cli.main import run
+from xpstore.commit import commit
+
+if TYPE_CHECKING:
+    from xpstore.location import Location
+
+BRANCH = "train/x"
+
+
+@pytest.fixture
+def loc(tmp_path) -> Location:
+    found = make_store(tmp_path / "s")
+    for name in ("a", "b"):
+        commit(found, [make_plan(found, upsert(name, page(name)), branch=BRANCH)], BRANCH)
+    return found
+
+
+def test_in_the_manner_of_git(loc, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    old, one, two = git(loc.repo.place, "log", "--reverse", "--format=%H", BRANCH).split()
+    assert run(["-C", "s", "land", BRANCH, "--dry-run"]) == 0
+    lines = ["Fast-forward", f"  {one[:9]} Teach a", f"  {two[:9]} Teach b"]
+    assert capsys.readouterr().out.splitlines() == [f"Would update {old[:9]}..{two[:9]}", *lines]
+    assert git(loc.repo.place, "rev-parse", "main") == old
+    assert run(["-C", "s", "land", BRANCH]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"Updating {old[:9]}..{two[:9]}",
+        *lines,
+        "2 commits landed on main",
+        "",
+        "Next:",
+        "  xp -C s log main",
+    ]
+    assert git(loc.repo.place, "rev-parse", "main") == two
+    assert run(["-C", "s", "land", BRANCH]) == 0
+    assert capsys.readouterr() == ("Everything up-to-date\n", "")
+
+
+def test_as_json(loc, capsys):
+    where = ["-C", str(loc.repo.place)]
+    old, new = (git(loc.repo.place, "rev-parse", ref) for ref in ("main", BRANCH))
+    assert run([*where, "land", BRANCH, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["state"], answer["dry_run"], answer["verdict"]) == ("landed", False, None)
+    assert (answer["branch"], answer["main"], answer["old"], answer["new"]) == (BRANCH, "main", old, new)
+    assert [row["subject"] for row in answer["commits"]] == ["Teach a", "Teach b"]
+    assert answer["plans"] == [plan["plan_id"] for row in answer["commits"] for plan in row["plans"]]
+    assert run([*where, "land", BRANCH, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("branch", "code", "words"),
+    [
+        ("train/none", 2, "there is no branch"),
+        ("main", 2, "where candidates land"),
+        (BRANCH, 1, "in the way"),
+    ],
+)
+def test_what_is_refused(loc, capsys, branch, code, words):
+    (loc.repo.place / "experiences").mkdir()
+    (loc.repo.place / "experiences" / "a.md").write_text("mine")
+    before = git(loc.repo.place, "for-each-ref")
+    assert run(["-C", str(loc.repo.place), "land", branch]) == code
+    out, err = capsys.readouterr()
+    assert (out, words in err, "hint: " in err) == ("", True, True)
+    assert run(["-C", str(loc.repo.place), "land", branch, "--json"]) == code
+    assert words in json.loads(capsys.readouterr().out)["message"]
+    assert git(loc.repo.place, "for-each-ref") == before
+
+
+@pytest.mark.parametrize(("decision", "code"), [("accept", 0), ("reject", 1), ("inconclusive", 2)])
+def test_what_a_gate_says_is_shown_and_is_the_exit_code(loc, capsys, monkeypatch, decision, code):
+    real = landing.land
+    verdict = landing.GateVerdict(decision, "40 of 80, 41 before")
+
+    def gated(*args, **options):
+        return real(*args, gate=lambda _: verdict, **options)
+
+    monkeypatch.setattr(landing, "land", gated)
+    old = git(loc.repo.place, "rev-parse", "main")
+    assert run(["-C", str(loc.repo.place), "land", BRANCH]) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Gate: {decision}: 40 of 80, 41 before"
+    if code:
+        assert lines[1:] == [f"Nothing landed; main stays at {old[:9]}"]
+        assert git(loc.repo.place, "rev-parse", "main") == old
+
+
+def test_the_object_names_the_verdict(loc, tmp_path):
+    verdict = landing.GateVerdict("reject", "worse")
+    result = landing.land(loc, BRANCH, gate=lambda _: verdict)
+    assert verb.as_object(result, dry_run=False)["verdict"] == {"decision": "reject", "reason": "worse"}
+    assert next(verb.describe(result, App(tmp_path), dry_run=False)).startswith("Gate: reject")

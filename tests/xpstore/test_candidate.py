@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_plan, make_store, page, texts, upsert
+from xpstore import candidate
+from xpstore.commit import commit
+from xpstore.errors import NotFoundError, RefusedError, RepositoryError, UsageError
+from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BRANCH = "train/x"
+
+
+@pytest.fixture
+def loc(tmp_path: Path) -> Location:
+    """Return a store with a page on main, and two plans on the candidate."""
+    found = make_store(tmp_path / "s")
+    commit(found, [make_plan(found, upsert("old", page("old")))], "main")
+    for name in ("a", "b"):
+        commit(found, [make_plan(found, upsert(name, page(name)), branch=BRANCH)], BRANCH)
+    return found
+
+
+def proposed(loc: Location, branch: str = BRANCH) -> candidate.LandingCandidate:
+    return candidate.propose(loc, branch, candidate.tip_of(loc, branch))
+
+
+def edit(loc: Location, path: str, data: bytes, message: str = "By hand") -> None:
+    """Commit a file on the candidate as a person would; main is checked out again."""
+    here = loc.repo.place
+    git(here, "switch", "-q", BRANCH)
+    (here / path).parent.mkdir(parents=True, exist_ok=True)
+    (here / path).write_bytes(data)
+    git(here, "add", ".")
+    git(here, "commit", "-qm", message)
+    git(here, "switch", "-q", "main")
+
+
+def test_what_would_land(loc: Location) -> None:
+    found = proposed(loc)
+    assert (found.branch, found.main, found.is_landed) == (BRANCH, "main", False)
+    assert (found.old, found.new) == (loc.repo.resolve("main"), loc.repo.resolve(BRANCH))
+    assert [e.subject for e in found.entries] == ["Teach a", "Teach b"]
+    assert len(found.plan_ids) == 2
+    assert proposed(loc, f"refs/heads/{BRANCH}") == found
+
+
+def test_what_people_commit_to_a_candidate_lands_too(loc: Location) -> None:
+    edit(loc, "experiences/a.md", page("a", "By a person.").encode(), "Say it better")
+    edit(loc, "experiences/picture.txt", b"no page\n")
+    found = proposed(loc)
+    assert [e.subject for e in found.entries] == ["Teach a", "Teach b", "Say it better"]
+    assert len(found.plan_ids) == 2
+
+
+@pytest.mark.parametrize(
+    ("branch", "words", "hint"),
+    [
+        ("train/y", "there is no branch 'train/y'", "did you mean train/x"),
+        ("nothing", "no branch 'nothing'", "xp status"),
+        ("main", "where candidates land", "xp status"),
+        ("xp/evidence", "the evidence branch", "xp status"),
+        ("-x", "no name for a branch", ""),
+        ("a..b", "no name for a branch", ""),
+    ],
+)
+def test_what_is_no_candidate(loc: Location, branch: str, words: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        candidate.tip_of(loc, branch)
+    assert hint in caught.value.hint
+
+
+def test_what_main_has_is_landed(loc: Location) -> None:
+    git(loc.repo.place, "branch", "train/behind", "main~1")
+    git(loc.repo.place, "branch", "train/same", "main")
+    assert proposed(loc, "train/behind").is_landed
+    assert proposed(loc, "train/same").is_landed
+    git(loc.repo.place, "merge", "-q", "--no-ff", "-m", "Merge it", BRANCH)
+    assert proposed(loc).is_landed
+
+
+def test_what_a_hosting_site_squashed_or_rebased_is_landed(loc: Location) -> None:
+    here = loc.repo.place
+    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+    git(here, "merge", "--squash", "-q", BRANCH)
+    git(here, "commit", "-q", "--no-edit")
+    assert proposed(loc).is_landed
+    edit(loc, "experiences/more.md", page("more").encode())
+    with pytest.raises(RefusedError, match="no fast-forward"):
+        proposed(loc)
+
+
+def test_main_that_moved_is_refused_and_the_hint_works(loc: Location) -> None:
+    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+    with pytest.raises(RefusedError) as caught:
+        proposed(loc)
+    assert caught.value.message == "train/x is no fast-forward: main has 1 commit that it does not have"
+    assert "`git rebase main train/x`" in caught.value.hint
+    assert "git branch -D train/x" in caught.value.hint
+    git(loc.repo.place, "rebase", "-q", "main", BRANCH)
+    assert [e.subject for e in proposed(loc).entries] == ["Teach a", "Teach b"]
+
+
+def test_main_merged_into_the_candidate_would_become_a_side_line(loc: Location) -> None:
+    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+    git(loc.repo.place, "switch", "-q", BRANCH)
+    git(loc.repo.place, "merge", "-q", "-m", "Bring it up to date", "main")
+    with pytest.raises(RefusedError, match="side line") as caught:
+        proposed(loc)
+    assert "git rebase main train/x" in caught.value.hint
+    git(loc.repo.place, "rebase", "-q", "main", BRANCH)
+    assert len(proposed(loc).plan_ids) == 2
+
+
+def test_candidates_that_were_merged_into_each_other_land_together(loc: Location) -> None:
+    commit(loc, [make_plan(loc, upsert("c", page("c")), branch="train/y")], "train/y")
+    git(loc.repo.place, "switch", "-q", BRANCH)
+    git(loc.repo.place, "merge", "-q", "--no-ff", "-m", "Both", "train/y")
+    assert len(proposed(loc).plan_ids) == 3
+
+
+def test_code_is_not_landed_even_where_a_later_commit_takes_it_back(loc: Location) -> None:
+    edit(loc, "app.py", b"print()\n")
+    edit(loc, "xp.toml", (loc.repo.place / "xp.toml").read_bytes() + b"# changed\n")
+    with pytest.raises(RefusedError, match=r"outside of experiences/: app\.py, xp\.toml") as caught:
+        proposed(loc)
+    assert "pull request" in caught.value.hint
+    git(loc.repo.place, "switch", "-q", BRANCH)
+    git(loc.repo.place, "revert", "--no-edit", "HEAD", "HEAD~1")
+    with pytest.raises(RefusedError, match="outside of"):
+        proposed(loc)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("bad name.md", b"x\n", "is not allowed"),
+        ("a.md", "x\u202ey\n".encode(), "invisible text"),
+        ("a.md", b"\xff\n", "it is not UTF-8"),
+        ("a.md", b"x\n" * 2000, "lines: 2000"),
+        ("OLD.md", b"x\n", "twin"),
+        ("cafe\u0301.md", b"x\n", "not NFC"),
+        ("a.md", b"---\nname: [\n---\n\nx\n", "front matter"),
+    ],
+)
+def test_what_no_plan_may_write_does_not_land(loc: Location, name: str, data: bytes, words: str) -> None:
+    edit(loc, f"experiences/{name}", data)
+    with pytest.raises(RefusedError, match=words):
+        proposed(loc)
+
+
+def test_invisible_text_that_main_has_may_stay(loc: Location) -> None:
+    here = loc.repo.place
+    git(here, "switch", "-q", "main")
+    (here / "experiences" / "old.md").write_text("x\u202ey\n")
+    git(here, "commit", "-qam", "By hand")
+    git(here, "rebase", "-q", "main", BRANCH)
+    edit(loc, "experiences/old.md", "x\u202ey\nmore\n".encode())
+    assert len(proposed(loc).entries) == 3
+
+
+def test_links_do_not_land(loc: Location) -> None:
+    here = loc.repo.place
+    git(here, "switch", "-q", BRANCH)
+    (here / "experiences" / "passwd").symlink_to("/etc/passwd")
+    git(here, "add", ".")
+    git(here, "commit", "-qm", "Link")
+    with pytest.raises(RefusedError, match="symbolic link"):
+        proposed(loc)
+
+
+def test_a_store_in_a_folder_of_code(tmp_path: Path) -> None:
+    here = tmp_path / "code"
+    git(tmp_path, "init", "-q", "-b", "main", str(here))
+    loc = make_store(here / "agent" / "退款")
+    commit(loc, [make_plan(loc, upsert("退款", page("退款")), branch=BRANCH)], BRANCH)
+    assert len(proposed(loc).plan_ids) == 1
+    edit(loc, "experiences/other.md", b"of another program\n")
+    with pytest.raises(RefusedError, match=r"outside of agent/退款/experiences/: experiences/other\.md"):
+        proposed(loc)
+
+
+def test_a_clone_knows_main_and_the_candidate_of_its_remote(loc: Location, tmp_path: Path) -> None:
+    git(loc.repo.place, "branch", "other", "main")
+    git(tmp_path, "clone", "-q", "--branch", "other", str(loc.repo.place), "c")
+    clone = Location.find(tmp_path / "c")
+    assert clone.repo.ref(clone.main_ref) is None
+    assert proposed(clone) == proposed(loc)
+
+
+def test_no_main_and_no_whole_history(loc: Location, tmp_path: Path) -> None:
+    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+    url = f"file://{loc.repo.place}"
+    git(tmp_path, "clone", "-q", "--depth=1", "--no-single-branch", url, "c")
+    with pytest.raises(RepositoryError, match="shallow"):
+        proposed(Location.find(tmp_path / "c"))
+    git(loc.repo.place, "switch", "-q", BRANCH)
+    git(loc.repo.place, "branch", "-D", "main")
+    with pytest.raises(NotFoundError, match="no branch main to land on"):
+        proposed(loc)
+    assert list(texts(loc, BRANCH)) == ["a", "b", "old"]

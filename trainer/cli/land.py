@@ -1,0 +1,90 @@
+"""Accept what a branch has learned: fast-forward main to it.
+
+All of the branch lands, or nothing. Where main is checked out, its files follow; local changes stay, and one
+that is in the way stops the landing before anything moves. Only experiences land: a branch that changes
+other files too is for git, or for the site that hosts the repository.
+
+JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconclusive" (by a gate),
+"dry_run", "branch", "main", "old": commit, "new": commit, "plans": [plan id], "commits": [as in xp log,
+oldest first], "verdict": {"decision", "reason"} or null}
+
+Exit code 1 when main is not at the beginning of the branch, a guard or a local change says no, or the gate
+rejects it; 2 when there is no such branch, or the gate cannot tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, dry_run_option, json_option, pass_app
+from xpstore.cli.output import counted, emit, paint, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from xpstore.landing import LandingResult
+
+_EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
+
+
+@click.command(help=__doc__)
+@click.argument("branch", metavar="BRANCH")
+@dry_run_option
+@json_option
+@click.pass_context
+@pass_app
+def command(app: App, ctx: click.Context, branch: str, *, dry_run: bool, as_json: bool) -> None:
+    """Land; see the module's docstring."""
+    from xpstore.landing import land
+
+    result = land(app.location(), branch, dry_run=dry_run)
+    if as_json:
+        emit(as_object(result, dry_run=dry_run))
+    else:
+        for line in describe(result, app, dry_run=dry_run):
+            click.echo(line)
+    ctx.exit(_EXIT[result.state])
+
+
+def as_object(result: LandingResult, *, dry_run: bool) -> dict[str, object]:
+    """Return the result as the `--json` answer shows it."""
+    from xpstore.cli.log import as_object as commit_object
+
+    what = result.candidate
+    return {
+        "state": result.state,
+        "dry_run": dry_run,
+        "branch": what.branch,
+        "main": what.main,
+        "old": what.old,
+        "new": what.new,
+        "plans": list(what.plan_ids),
+        "commits": [commit_object(entry) for entry in what.entries],
+        "verdict": asdict(result.verdict) if result.verdict else None,
+    }
+
+
+def describe(result: LandingResult, app: App, *, dry_run: bool) -> Iterator[str]:
+    """Yield the result for people, in git's manner: what moved, what came with it, what to type next."""
+    what = result.candidate
+    if result.verdict:
+        yield paint(f"Gate: {result.verdict.decision}: {result.verdict.reason}")
+    if result.state == "nothing":
+        yield "Everything up-to-date"
+        return
+    if result.state != "landed":
+        yield paint(f"Nothing landed; {what.main} stays at {shortened(what.old)}")
+        return
+    verb = "Would update" if dry_run else "Updating"
+    yield paint(f"{verb} {shortened(what.old)}..{shortened(what.new)}")
+    yield "Fast-forward"
+    for entry in what.entries:
+        yield f"  {paint(shortened(entry.commit), 'yellow')} {paint(entry.subject)}"
+    if not dry_run:
+        yield paint(f"{counted(len(what.entries), 'commit')} landed on {what.main}")
+        yield ""
+        yield "Next:"
+        yield paint(f"  {app.typed()} log {what.main}")
