@@ -6,6 +6,7 @@ use or bad input, 70 a defect of the program, 130 interrupted, 141 the reader of
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,8 @@ INTERRUPTED = 128 + signal.SIGINT
 READER_GONE = 128 + 13  # SIGPIPE, which Windows does not name
 DEFECT = 70  # sysexits.h: EX_SOFTWARE
 COMPLETE = "_XP_COMPLETE"
+COLLECT_AFTER = 100_000
+"""New objects before Python looks for garbage: imports make many and drop none."""
 
 
 @click.group(
@@ -130,6 +133,7 @@ def report_defect(kind: type[BaseException], error: BaseException, trace: Traceb
 
 def main() -> None:
     """Run `xp` as a program."""
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
     sys.excepthook = report_defect
     if sys.stdout is None:  # the next file that is opened would get its number
         note("error: standard output is closed; nothing was done")
@@ -141,4 +145,6 @@ def main() -> None:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(cli, {}, "xp", COMPLETE, os.environ[COMPLETE]))
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # else Python would look through everything once more at its end, a tenth of `xp log`
+    sys.exit(code)
