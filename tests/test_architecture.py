@@ -65,8 +65,6 @@ RFC_NAMES = {
     "TrajectoryRolloutAnalyzer",
 }
 STILL_TO_COME = {
-    "ListCaseLoader",
-    "OfflinePolicyOptimizationPipeline",
     "RemoteCaseLoader",
     "RemoteRolloutExecutor",
     "SessionCommitPolicyTrainer",

@@ -46,7 +46,12 @@ class RolloutExecutor(Protocol):
     async def execute(
         self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
     ) -> list[Rollout]:
-        """Return one rollout per case, in order, each with `context.policy_snapshot_id`."""
+        """Return one rollout per case, in order, each with `context.policy_snapshot_id`.
+
+        A pipeline hands over one case at a time and calls concurrently. An executor that is cancelled (time
+        limit, Ctrl-C) ends soon; one that blocks the event loop cannot be, so long work belongs in a thread
+        or a process. An exception is an infrastructure failure of the case, not a failed case.
+        """
         ...
 
 
@@ -122,6 +127,14 @@ class PolicyUpdater(Protocol):
         """Return what was written; on a guard's no, `errors` and the set that was passed in."""
         ...
 
+    def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> PolicyHandle:
+        """Return the live policy that plans are applied to; `policy_set` is how it was last seen."""
+        ...
+
+    def journal(self, context: ApplyContext) -> TrainingJournal:
+        """Return where training on this policy is kept."""
+        ...
+
 
 class PolicyTrainer(Protocol):
     """Decides when to update the policy."""
@@ -190,6 +203,18 @@ class PolicyHandle(Protocol):
 
 class TrainingJournal(Protocol):
     """Keeps what training saw and decided, so that nothing is lost and nothing is learned twice."""
+
+    async def record(self, rollouts: Sequence[Rollout]) -> None:
+        """Make rollouts durable as they come, before anything is made of them."""
+        ...
+
+    async def of_run(self, run_id: str) -> dict[tuple[str, int], str]:
+        """Return trial key → rollout id of what a training run has recorded so far (trials.py)."""
+        ...
+
+    async def rollout(self, rollout_id: str) -> Rollout:
+        """Return a recorded rollout. Raises NotFoundError."""
+        ...
 
     async def receive(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
         """Make the rollouts durable and tell the new ones from those that were learned before."""

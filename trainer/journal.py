@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from trainer.domain import Received, Rollout, RolloutAnalysis, RolloutFailure, RubricEvaluation
 from trainer.share import share_of
+from trainer.trials import stamp_of
 from xpstore import evidence, layout, note, tracking
-from xpstore.errors import FormatError
+from xpstore.errors import FormatError, NotFoundError
 from xpstore.events import need_whole_history
 from xpstore.history import candidates, reachable_plan_ids
 from xpstore.ledger import Event, is_learned, ledgers
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
 
 class NoJournal:
     """For policies without a store: everything is new, nothing is remembered."""
+
+    async def record(self, rollouts: Sequence[Rollout]) -> None:
+        """Keep nothing."""
+
+    async def of_run(self, run_id: str) -> dict[tuple[str, int], str]:
+        """Return nothing."""
+        del run_id
+        return {}
+
+    async def rollout(self, rollout_id: str) -> Rollout:
+        """Raise NotFoundError."""
+        raise NotFoundError(f"there is no rollout {rollout_id}", hint="nothing is kept here")
 
     async def receive(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
         """Return each rollout once."""
@@ -89,6 +102,23 @@ class GitJournal:
 
         await self._door.call(work)
 
+    async def of_run(self, run_id: str) -> dict[tuple[str, int], str]:
+        """Return trial key → rollout id; of two recordings of a trial, the one with the smaller id."""
+
+        def work(location: Location) -> dict[tuple[str, int], str]:
+            found: dict[tuple[str, int], str] = {}
+            for i, events in ledgers(location):
+                stamp = stamp_of(_rollout(location, i)) if _is_of_run(events, run_id) else None
+                if stamp is not None:
+                    found.setdefault(stamp.key, i)
+            return found
+
+        return await self._door.call(work)
+
+    async def rollout(self, rollout_id: str) -> Rollout:
+        """Return a recorded rollout. Raises NotFoundError, FormatError."""
+        return await self._door.call(lambda location: _rollout(location, rollout_id))
+
     def _record(self, location: Location, rollouts: Collection[Rollout]) -> None:
         need_whole_history(location)  # or what was learned, and undone, would be learned again
         new = [r for r in rollouts if evidence.read(location, layout.rollout_path(r.id)) is None]
@@ -125,12 +155,19 @@ class GitJournal:
 
 
 def _received(rollout: Rollout) -> list[EvidenceFile]:
-    case = rollout.case
+    case, stamp = rollout.case, stamp_of(rollout)
+    run = {"run": stamp.run} if stamp else {}
     return [
         evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")),
         evidence.case_file(case.id, case.model_dump(mode="json")),
-        evidence.ledger_file(rollout.id, {"event": "received", "case": case.id}),
+        evidence.ledger_file(rollout.id, {"event": "received", "case": case.id, **run}),
     ]
+
+
+def _is_of_run(events: Sequence[Event], run_id: str) -> bool:
+    """Say whether a run recorded the rollout, and the recording is still kept."""
+    names = {e["event"] for e in events}
+    return "dropped" not in names and any(e["event"] == "received" and e.get("run") == run_id for e in events)
 
 
 def _is_forgotten(location: Location, rollout_id: str) -> bool:
@@ -168,21 +205,34 @@ def _size(rollout: Rollout) -> int:
 
 def _analysis(location: Location, rollout_id: str, analysed: Event) -> RolloutAnalysis:
     """Read an earlier rollout with a learner's notes on it. Raises FormatError."""
-    data = evidence.read(location, layout.rollout_path(rollout_id)) or b""
+    rollout = _rollout(location, rollout_id)
     try:
-        rollout = Rollout.model_validate_json(data)
         evaluation = rollout.evaluation or RubricEvaluation.model_validate(
             {"passed": analysed.get("passed"), "score": analysed.get("score")}
         )
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise FormatError(
-            f"rollout {rollout_id} in {location.evidence_ref} cannot be read: {where}: {first['msg']}",
-            hint=f"see xp verify; xp forget {rollout_id} takes it out",
-        ) from error
+        raise _unreadable(location, rollout_id, error) from error
     trajectories = tuple(_trajectories(location, analysed))
     return RolloutAnalysis(rollout=rollout, evaluation=evaluation, trajectories=trajectories)
+
+
+def _rollout(location: Location, rollout_id: str) -> Rollout:
+    data = evidence.read(location, layout.rollout_path(rollout_id))
+    if data is None:
+        raise NotFoundError(f"there is no rollout {rollout_id} in {location.evidence_ref}")
+    try:
+        return Rollout.model_validate_json(data)
+    except ValidationError as error:
+        raise _unreadable(location, rollout_id, error) from error
+
+
+def _unreadable(location: Location, rollout_id: str, error: ValidationError) -> FormatError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return FormatError(
+        f"rollout {rollout_id} in {location.evidence_ref} cannot be read: {where}: {first['msg']}",
+        hint=f"see xp verify; xp forget {rollout_id} takes it out",
+    )
 
 
 def _trajectories(location: Location, analysed: Event) -> list[Trajectory]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from trainer.context import ExperienceGradientContext, LearnedHistory
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+from trainer.context import ExecutionContext, ExperienceGradientContext, LearnedHistory
 from trainer.domain import (
     Case,
     EditResult,
@@ -13,10 +17,15 @@ from trainer.domain import (
     RubricEvaluation,
     TextPart,
 )
+from xpstore.errors import UsageError
 from xpstore.experience import ExperienceSet, MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.trajectory import Trajectory
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SECRET = "ghp_" + "a1B2" * 9
 PAGE = """---
 name: {name}
 description: When {name} is asked for
@@ -116,3 +125,81 @@ class FixedPolicy:
     async def learned(self, learner: str) -> LearnedHistory:
         del learner
         return LearnedHistory()
+
+
+class ScriptedExecutor:
+    """An agent that does a case well when the policy has a page of the case's name; else by luck of the seed.
+
+    What it does on some cases is how their names begin: crash, slow, stray, unscored, two, quit, secret, …
+    """
+
+    def __init__(self, luck: float = 0.0, *, hangs: bool = True) -> None:
+        self._luck = luck
+        self._hangs = hangs
+        self.seen: list[tuple[str, ExecutionContext]] = []
+        self.running = 0
+        self.most = 0
+        self.cancelled: list[str] = []
+        self.stuck = asyncio.Queue[str]()
+        """The slow cases, as they begin to hang."""
+
+    async def execute(
+        self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
+    ) -> list[Rollout]:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            return [r for case in cases for r in await self._one(case, policy_set, context)]
+        except asyncio.CancelledError:
+            self.cancelled += [case.name for case in cases]
+            raise
+        finally:
+            self.running -= 1
+
+    async def _one(self, case: Case, policy_set: ExperienceSet, context: ExecutionContext) -> list[Rollout]:
+        self.seen.append((case.name, context))
+        await asyncio.sleep(0)
+        kind = case.name.partition("-")[0]
+        if kind == "crash":
+            raise RuntimeError("the desk burnt down")
+        if kind == "quit":
+            raise asyncio.CancelledError
+        if kind == "slow" and self._hangs:
+            self.stuck.put_nowait(case.name)
+            await asyncio.Event().wait()
+        lucky = random.Random(f"{context.seed} {case.name}").random() < self._luck  # noqa: S311  # no secret
+        token = f"; my token is {SECRET}" if kind == "secret" else ""
+        good = lucky or policy_set.get(case.name) is not None
+        done = Rollout(
+            case=rollout("another").case if kind == "other" else case,
+            messages=(
+                Message(role="user", parts=(TextPart(text=f"please do {case.name}{token}"),)),
+                Message(role="assistant", parts=(TextPart(text=f"draw {context.seed % 1000}"),)),
+            ),
+            policy_snapshot_id="0" * 40 if kind == "stray" else context.policy_snapshot_id,
+            evaluation=None if kind == "unscored" else RubricEvaluation(passed=good, score=float(good)),
+        )
+        return [done, done] if kind == "two" else [done]
+
+
+class ScriptedEnvironment:
+    """The scripted executor as an environment that can be installed."""
+
+    name = "scripted"
+    agent = "scripted/1"
+    model = ""
+    simulator = ""
+    version = "1"
+
+    def __init__(self, luck: float = 0.0) -> None:
+        self._executor = ScriptedExecutor(luck)
+
+    def executor(self) -> ScriptedExecutor:
+        return self._executor
+
+
+def make_environment(options: Mapping[str, object]) -> ScriptedEnvironment:
+    """Make the environment; the factory of its entry point."""
+    if unknown := set(options) - {"luck"}:
+        raise UsageError(f"the scripted environment has no option {sorted(unknown)}", hint="luck = 0.5")
+    return ScriptedEnvironment(float(str(options.get("luck", 0.0))))

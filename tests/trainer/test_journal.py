@@ -18,8 +18,9 @@ from trainer.journal import GitJournal, NoJournal
 from trainer.offline.merger import StatementMerger
 from trainer.share import share_of
 from trainer.store_door import StoreDoor
+from trainer.trials import stamped, trials_of
 from xpstore import evidence
-from xpstore.errors import FormatError, RepositoryError
+from xpstore.errors import FormatError, NotFoundError, RepositoryError
 from xpstore.init import init
 from xpstore.location import Location
 
@@ -156,3 +157,25 @@ def test_one_batch_or_two_study_the_same_share(door, monkeypatch):
     received = receive(door, *rollouts[3:])
     studied = [r.id for r in received.fresh] + [a.rollout.id for a in received.earlier]
     assert sorted(studied) == sorted(r.id for r in rollouts)[:3]
+
+
+def test_a_run_finds_what_it_has_recorded(door):
+    trials = trials_of([rollout("a").case, rollout("b").case], 1, 1, training=True)
+    mine = [stamped(rollout(t.case.name), t, "run-1", 0) for t in trials]
+    other = stamped(rollout("a"), trials[0], "run-2", 0)
+    journal = GitJournal(door, "train/x")
+    asyncio.run(journal.record([*mine, other, rollout("a")]))
+    found = asyncio.run(journal.of_run("run-1"))
+    assert found == {trial.key: one.id for trial, one in zip(trials, mine, strict=True)}
+    assert asyncio.run(journal.rollout(mine[0].id)) == mine[0]
+    assert asyncio.run(journal.of_run("run-3")) == {}
+    with pytest.raises(NotFoundError, match="there is no rollout 00ff"):
+        asyncio.run(journal.rollout("00ff"))
+
+
+def test_without_a_journal_nothing_is_found():
+    journal = NoJournal()
+    asyncio.run(journal.record([rollout()]))
+    assert asyncio.run(journal.of_run("run-1")) == {}
+    with pytest.raises(NotFoundError, match="there is no rollout"):
+        asyncio.run(journal.rollout(rollout().id))

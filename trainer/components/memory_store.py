@@ -90,13 +90,31 @@ class DirectoryPolicy:
     async def learned(self, learner: str) -> LearnedHistory:
         """Return the statements that carry an evidence line."""
         del learner  # a file does not say which learner wrote it
-        return LearnedHistory(
-            learner_statements={
-                page.name: frozenset(
-                    s.key
-                    for s in Document.parse(page.text, page.uri).statements()
-                    if "\n  *Support" in s.text
-                )
-                for page in load_directory(self._root).policies
-            }
-        )
+        return _with_figures(load_directory(self._root))
+
+
+class MemoryPolicy:
+    """PolicyHandle on a set that is nowhere but in memory; its statements are told apart as a directory's."""
+
+    def __init__(self, policy_set: ExperienceSet) -> None:
+        self._policy_set = policy_set
+
+    async def reload(self) -> ExperienceSet:
+        """Return the set."""
+        return self._policy_set
+
+    async def learned(self, learner: str) -> LearnedHistory:
+        """Return the statements that carry an evidence line."""
+        del learner
+        return _with_figures(self._policy_set)
+
+
+def _with_figures(policy_set: ExperienceSet) -> LearnedHistory:
+    return LearnedHistory(
+        learner_statements={
+            page.name: frozenset(
+                s.key for s in Document.parse(page.text, page.uri).statements() if "\n  *Support" in s.text
+            )
+            for page in policy_set.policies
+        }
+    )

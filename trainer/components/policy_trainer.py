@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trainer.context import PipelineContext
     from trainer.domain import EditResult, Rollout, RolloutAnalysis, RolloutFailure
     from trainer.engine import PolicyTrainingEngine
-    from trainer.interfaces import TrainingJournal
+    from trainer.interfaces import PolicyTrainer, TrainingJournal
     from xpstore.experience import ExperienceSet
 
 
@@ -68,7 +68,7 @@ class BatchPolicyTrainer:
 
 
 async def train_from_rollouts(
-    trainer: BatchPolicyTrainer,
+    trainer: PolicyTrainer,
     rollouts: Sequence[Rollout],
     policy_set: ExperienceSet,
     context: PipelineContext,

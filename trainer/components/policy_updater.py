@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.components.memory_store import load_directory
+from trainer.components.memory_store import BranchPolicy, DirectoryPolicy, MemoryPolicy, load_directory
+from trainer.journal import GitJournal, NoJournal
 from trainer.plan_parts import independent_parts
 from xpstore.commit import commit
 from xpstore.config import Limits
@@ -50,6 +51,16 @@ class DryRunPolicyUpdater:
             metadata={"dry_run": True},
         )
 
+    def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> MemoryPolicy:
+        """Return the set itself: there is nothing else."""
+        del context
+        return MemoryPolicy(policy_set)
+
+    def journal(self, context: ApplyContext) -> NoJournal:
+        """Return the journal that keeps nothing."""
+        del context
+        return NoJournal()
+
 
 class GitPolicyUpdater:
     """One commit per independent part of the plan, landed as a group on `context.branch`."""
@@ -83,6 +94,15 @@ class GitPolicyUpdater:
         except ConflictError as error:
             return PolicyApplyResult(updated_policy_set=policy_set, errors=(error.message,), conflict=True)
 
+    def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> BranchPolicy:
+        """Return the branch."""
+        del policy_set  # the branch itself says how it is
+        return BranchPolicy(self._door, context.branch, context.start)
+
+    def journal(self, context: ApplyContext) -> GitJournal:
+        """Return the evidence branch of the store."""
+        return GitJournal(self._door, context.branch)
+
 
 class MemoryFilePolicyUpdater:
     """A plain directory of Markdown files without git: the same guards, all or nothing, no history."""
@@ -112,6 +132,16 @@ class MemoryFilePolicyUpdater:
             deleted_uris=_uris(plan, "delete_experience"),
             plans=parts,
         )
+
+    def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> DirectoryPolicy:
+        """Return the directory."""
+        del policy_set, context
+        return DirectoryPolicy(self._root)
+
+    def journal(self, context: ApplyContext) -> NoJournal:
+        """Return the journal that keeps nothing: a directory has no evidence branch."""
+        del context
+        return NoJournal()
 
 
 def _checked(plan: PolicyUpdatePlan, limits: Limits) -> tuple[PolicyUpdatePlan, ...]:

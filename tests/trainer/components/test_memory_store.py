@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from tests.trainer.doubles import page
-from trainer.components.memory_store import BranchPolicy, DirectoryPolicy, ExperienceSetLoader, load_directory
+from trainer.components.memory_store import (
+    BranchPolicy,
+    DirectoryPolicy,
+    ExperienceSetLoader,
+    MemoryPolicy,
+    load_directory,
+)
 from trainer.components.policy_updater import GitPolicyUpdater
 from trainer.context import ApplyContext
 from trainer.store_door import StoreDoor
@@ -62,3 +68,11 @@ def test_a_branch_is_a_policy_with_a_history(tmp_path):
     assert after.get("a").version == 1
     assert learned.learner_statements == {"a": frozenset({"learned", "written by a person"})}
     assert learned.undone == ()
+
+
+def test_a_set_in_memory_is_a_policy_as_a_directory_is(tmp_path):
+    (tmp_path / "a.md").write_text(FIGURES)
+    policy_set = load_directory(tmp_path)
+    policy = MemoryPolicy(policy_set)
+    assert asyncio.run(policy.reload()) is policy_set
+    assert asyncio.run(policy.learned("x")) == asyncio.run(DirectoryPolicy(tmp_path).learned("x"))

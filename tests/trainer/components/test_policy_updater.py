@@ -101,6 +101,19 @@ def test_it_updates_and_deletes(parts):
     assert result.deleted_uris == ("experiences/b.md",)
 
 
+def test_it_knows_the_policy_that_it_writes_and_where_training_is_kept(parts):
+    updater, handle = parts
+
+    async def run():
+        result = await updater.apply(plan(upsert("a", page("a", "one"))), await handle.reload(), CONTEXT)
+        policy = updater.policy(result.updated_policy_set, CONTEXT)
+        return result.updated_policy_set, await policy.reload()
+
+    written, live = asyncio.run(run())
+    assert [(p.name, p.text) for p in live.policies] == [(p.name, p.text) for p in written.policies]
+    assert hasattr(updater.journal(CONTEXT), "receive")
+
+
 def test_an_empty_plan_does_nothing(parts):
     result, there = apply(parts)
     assert (result.errors, result.written_uris, there) == ((), (), {})

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.trainer.contract import check_environment
+from tests.trainer.doubles import ScriptedExecutor, make_environment, rollout
+from trainer.domain import RubricEvaluation
+from trainer.rollouts import Conditions, failure_of, result_of, run_trials
+from trainer.trials import trials_of
+from xpstore.experience import Experience, ExperienceSet
+
+SNAPSHOT = "a" * 40
+EMPTY = ExperienceSet(root_uri="experiences", snapshot_id=SNAPSHOT)
+BAD = ["crash", "slow", "stray", "unscored", "two", "other", "quit"]
+
+
+def conditions(**fields) -> Conditions:
+    given = {
+        "policy_set": EMPTY,
+        "snapshot_id": SNAPSHOT,
+        "training": False,
+        "metadata": {"who": "me"},
+        "parallel": 4,
+        "time_limit": 0.05,
+        **fields,
+    }
+    return Conditions(**given)
+
+
+def run(executor, names, count=1, progress=None, **fields):
+    told = conditions(**fields)
+    trials = trials_of([rollout(name).case for name in names], count, 1, training=told.training)
+    accepted = []
+
+    async def accept(trial, got):
+        accepted.append((trial.case.name, trial.number, got))
+
+    failures = asyncio.run(run_trials(executor, trials, told, accept, progress))
+    return accepted, failures
+
+
+def test_the_scripted_environment_keeps_the_contract():
+    cases = [rollout(name).case for name in ("refund", "cancel")]
+    check_environment(make_environment({"luck": 0.5}), cases, EMPTY)
+
+
+def test_every_trial_is_told_its_policy_seed_and_number():
+    executor = ScriptedExecutor()
+    accepted, failures = run(executor, ["a", "b"], count=2)
+    assert failures == []
+    assert {(name, number) for name, number, _ in accepted} == {("a", 0), ("b", 0), ("a", 1), ("b", 1)}
+    seeds = {(name, told.metadata["trial"]): told.seed for name, told in executor.seen}
+    assert seeds["a", 0] == seeds["b", 0] != seeds["a", 1]
+    assert {told.policy_snapshot_id for _, told in executor.seen} == {SNAPSHOT}
+    assert {(told.training, told.metadata["who"]) for _, told in executor.seen} == {(False, "me")}
+
+
+def test_what_goes_wrong_belongs_to_its_case_and_the_rest_goes_on():
+    executor = ScriptedExecutor()
+    accepted, failures = run(executor, ["a", *BAD, "b"])
+    assert sorted(name for name, _, _ in accepted) == ["a", "b"]
+    assert [(f.name, f.stage) for f in failures] == [
+        (name, "evaluate" if name == "unscored" else "execute") for name in BAD
+    ]
+    why = {f.name: f.error for f in failures}
+    assert why["crash"] == "RuntimeError: the desk burnt down"
+    assert why["slow"] == "no answer within 0.05 s"
+    assert why["stray"] == f"the rollout ran under policy {'0' * 40}, not {SNAPSHOT}"
+    assert why["unscored"] == "the rollout of case 'unscored' has no evaluation"
+    assert why["two"] == "the executor returned 2 rollouts for one case"
+    assert why["other"] == "the executor returned a rollout of case 'another'"
+    assert why["quit"] == "the executor cancelled itself"
+    assert sorted(executor.cancelled) == ["quit", "slow"]
+
+
+def test_training_takes_a_rollout_that_nobody_scored():
+    accepted, failures = run(ScriptedExecutor(), ["unscored"], training=True)
+    assert [name for name, _, _ in accepted] == ["unscored"]
+    assert failures == []
+
+
+def test_a_score_that_is_no_number_is_no_score():
+    class Odd(ScriptedExecutor):
+        async def execute(self, cases, policy_set, context):
+            good = await super().execute(cases, policy_set, context)
+            endless = RubricEvaluation(passed=True, score=float("inf"))
+            return [g.model_copy(update={"evaluation": endless}) for g in good]
+
+    accepted, failures = run(Odd(), ["a"])
+    assert (accepted, [f.error for f in failures]) == ([], ["the score of case 'a' is inf"])
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_so_many_at_once_and_no_more(parallel):
+    executor = ScriptedExecutor()
+    seen = []
+    run(executor, "abcdefgh", parallel=parallel, progress=lambda *call: seen.append(call))
+    assert executor.most == parallel
+    assert seen == [("rollouts", n, 8) for n in range(1, 9)]
+
+
+def test_a_store_that_says_no_ends_the_run():
+    executor = ScriptedExecutor()
+    trials = trials_of([rollout(name).case for name in ("a", "slow")], 1, 1, training=False)
+
+    async def accept(*_):
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        asyncio.run(run_trials(executor, trials, conditions(time_limit=None), accept))
+    assert executor.cancelled == ["slow"]
+
+
+def test_cancelling_the_run_cancels_the_agents():
+    executor = ScriptedExecutor()
+    trials = trials_of([rollout(f"slow-{i}").case for i in range(3)], 1, 1, training=False)
+
+    async def accept(*_):
+        raise AssertionError
+
+    async def start_and_cancel():
+        task = asyncio.create_task(run_trials(executor, trials, conditions(time_limit=None), accept))
+        for _ in range(3):
+            await executor.stuck.get()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(start_and_cancel())
+    assert sorted(executor.cancelled) == ["slow-0", "slow-1", "slow-2"]
+
+
+def test_a_page_in_the_policy_makes_the_scripted_agent_good():
+    page = Experience(name="a", text="- Do it.\n")
+    accepted, _ = run(
+        ScriptedExecutor(), ["a", "b"], policy_set=EMPTY.model_copy(update={"policies": (page,)})
+    )
+    assert {name: got.evaluation.passed for name, _, got in accepted} == {"a": True, "b": False}
+
+
+def test_scores_and_failures_name_the_trial():
+    (trial,) = trials_of([rollout("a").case], 1, 1, training=False, first=3)
+    result = result_of(trial, RubricEvaluation(passed=True, score=0.5))
+    assert (result.case, result.name, result.trial, result.seed) == (trial.case.id, "a", 3, trial.seed)
+    assert (result.passed, result.score) == (True, 0.5)
+    failure = failure_of(trial, "execute", "no")
+    assert (failure.case, failure.trial, failure.stage, failure.error) == (trial.case.id, 3, "execute", "no")

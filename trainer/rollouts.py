@@ -1,0 +1,160 @@
+"""Rollouts: an executor works on trials, many at once, and whatever goes wrong belongs to its case.
+
+The executor is handed one case at a time. Parallelism, time limits and failures are kept here, once for
+training and evaluation. No lock is held while an agent works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from trainer.context import ExecutionContext
+from trainer.domain import Rollout
+from trainer.errors import ComponentError
+from xpstore.errors import XpError
+from xpstore.evaluation import TrialFailure, TrialResult
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from trainer.domain import RubricEvaluation
+    from trainer.interfaces import RolloutExecutor
+    from trainer.trials import Trial
+    from xpstore.experience import ExperienceSet
+
+    Accept = Callable[[Trial, Rollout], Awaitable[None]]
+    Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the trials of one batch have in common."""
+
+    policy_set: ExperienceSet
+    snapshot_id: str
+    training: bool
+    metadata: Mapping[str, JsonValue]
+    parallel: int
+    """How many trials run at once."""
+    time_limit: float | None
+    """Seconds that one trial may take; None = no limit."""
+    stage: str = "rollouts"
+    """What progress is reported under."""
+
+    def context(self, trial: Trial) -> ExecutionContext:
+        """Return what the executor is told about a trial."""
+        return ExecutionContext(
+            policy_snapshot_id=self.snapshot_id,
+            seed=trial.seed,
+            training=self.training,
+            metadata={**self.metadata, "trial": trial.number},
+        )
+
+
+async def run_trials(
+    executor: RolloutExecutor,
+    trials: Sequence[Trial],
+    conditions: Conditions,
+    accept: Accept,
+    progress: Progress | None = None,
+) -> list[TrialFailure]:
+    """Run every trial and hand each good rollout to `accept` as it comes; return what failed, in order.
+
+    An exception of `accept` ends the run: the others are cancelled, and it is raised.
+    """
+    gate = asyncio.Semaphore(max(1, conditions.parallel))
+    failures: dict[int, TrialFailure] = {}
+    done = 0
+
+    async def one(index: int, trial: Trial) -> None:
+        nonlocal done
+        async with gate:
+            outcome = await _attempt(executor, trial, conditions)
+        if isinstance(outcome, Rollout):
+            await accept(trial, outcome)
+        else:
+            failures[index] = outcome
+        done += 1
+        if progress:
+            progress(conditions.stage, done, len(trials))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for index, trial in enumerate(trials):
+                group.create_task(one(index, trial))
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from several
+    return [failures[index] for index in sorted(failures)]
+
+
+async def _attempt(executor: RolloutExecutor, trial: Trial, conditions: Conditions) -> Rollout | TrialFailure:
+    """Return the rollout of one trial, or why there is none that counts."""
+    limit = asyncio.timeout(conditions.time_limit)
+    try:
+        async with limit:
+            rollouts = await executor.execute([trial.case], conditions.policy_set, conditions.context(trial))
+        return _checked(rollouts, trial, conditions)
+    except XpError as error:
+        stage = "evaluate" if isinstance(error, UnscoredError) else "execute"
+        return failure_of(trial, stage, error.message)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task and task.cancelling():
+            raise
+        return failure_of(trial, "execute", "the executor cancelled itself")
+    except Exception as error:  # noqa: BLE001  # executors are anybody's code: one failure is data
+        if limit.expired():
+            return failure_of(trial, "execute", f"no answer within {conditions.time_limit:g} s")
+        return failure_of(trial, "execute", f"{type(error).__name__}: {error}")
+
+
+class UnscoredError(ComponentError):
+    """An evaluation has a rollout that nobody scored."""
+
+
+def _checked(rollouts: Sequence[Rollout], trial: Trial, conditions: Conditions) -> Rollout:
+    """Return the one rollout of a trial. Raises ComponentError for what the contract forbids."""
+    if len(rollouts) != 1:
+        raise ComponentError(f"the executor returned {len(rollouts)} rollouts for one case")
+    rollout = rollouts[0]
+    if rollout.case.id != trial.case.id:
+        raise ComponentError(f"the executor returned a rollout of case {rollout.case.name!r}")
+    if rollout.policy_snapshot_id != conditions.snapshot_id:
+        raise ComponentError(
+            f"the rollout ran under policy {rollout.policy_snapshot_id or 'of no name'},"
+            f" not {conditions.snapshot_id}"
+        )
+    if rollout.evaluation is None and not conditions.training:
+        raise UnscoredError(f"the rollout of case {trial.case.name!r} has no evaluation")
+    if rollout.evaluation is not None and not isfinite(rollout.evaluation.score):
+        raise UnscoredError(f"the score of case {trial.case.name!r} is {rollout.evaluation.score}")
+    return rollout
+
+
+def result_of(trial: Trial, evaluation: RubricEvaluation) -> TrialResult:
+    """Return a scored trial."""
+    return TrialResult(
+        case=trial.case.id,
+        name=trial.case.name,
+        trial=trial.number,
+        seed=trial.seed,
+        passed=evaluation.passed,
+        score=evaluation.score,
+    )
+
+
+def failure_of(trial: Trial, stage: str, error: str) -> TrialFailure:
+    """Return a trial that could not be scored, and why."""
+    return TrialFailure(
+        case=trial.case.id,
+        name=trial.case.name,
+        trial=trial.number,
+        seed=trial.seed,
+        stage=stage,
+        error=error,
+    )

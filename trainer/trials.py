@@ -1,0 +1,80 @@
+"""Trials: which case is run how often, on which seeds.
+
+Seeds are hashes of purpose, base seed and number of the trial, with the purpose in the lowest bit: those of
+evaluations are even, those of training odd, so that nothing is ever taught on the draws it is measured by.
+They fit a 53-bit integer, which every JSON reader keeps exactly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from trainer.domain import Case, Rollout
+from xpstore.hashing import content_id
+from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STAMP = "trial"
+"""Where a rollout's metadata has its stamp."""
+_HEX_DIGITS = 12  # 48 bits
+
+
+class Trial(Frozen):
+    """One attempt at a case."""
+
+    case: Case
+    number: int
+    """Counts the attempts at the case, from 0; a later epoch goes on where the last one ended."""
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from the other trials of one evaluation, or of one training run: case id, number."""
+        return self.case.id, self.number
+
+
+def seed_of(base: int, number: int, *, training: bool) -> int:
+    """Return the seed of every case's trial of this number."""
+    drawn = content_id(["train" if training else "evaluate", base, number])[:_HEX_DIGITS]
+    return 2 * int(drawn, 16) + training
+
+
+def trials_of(cases: Sequence[Case], count: int, base: int, *, training: bool, first: int = 0) -> list[Trial]:
+    """Return `count` trials of each case, numbered from `first`: all cases once, then all again."""
+    seeds = [(number, seed_of(base, number, training=training)) for number in range(first, first + count)]
+    return [Trial(case=case, number=number, seed=seed) for number, seed in seeds for case in cases]
+
+
+class TrialStamp(Frozen):
+    """Which trial of which training run a rollout is; kept in its metadata, so that a run can be resumed."""
+
+    run: str
+    epoch: int
+    number: int
+    seed: int
+    case: str
+    """The id of the case as it stands in its suite: a recording may have a redacted one."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The key of the trial."""
+        return self.case, self.number
+
+
+def stamped(rollout: Rollout, trial: Trial, run: str, epoch: int) -> Rollout:
+    """Return the rollout with the stamp of its trial."""
+    stamp = TrialStamp(run=run, epoch=epoch, number=trial.number, seed=trial.seed, case=trial.case.id)
+    metadata = {**rollout.metadata, STAMP: stamp.model_dump(mode="json")}
+    return rollout.model_copy(update={"metadata": metadata})
+
+
+def stamp_of(rollout: Rollout) -> TrialStamp | None:
+    """Return the stamp of a rollout; None for one that comes from elsewhere."""
+    try:
+        return TrialStamp.model_validate(rollout.metadata.get(STAMP))
+    except ValidationError:  # a `trial` of other programs
+        return None
