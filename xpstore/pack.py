@@ -34,8 +34,6 @@ CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
 DRAFT = ".part"
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-SMALL = 1 << 13
-"""Bytes up to which an object is deflated with tables of its own size."""
 KEEP_NOTE = "xpstore: until the ref has moved\n"
 
 
@@ -135,24 +133,13 @@ def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
     out = bytearray(b"PACK" + struct.pack(">II", 2, len(unique)))
     places: dict[str, tuple[int, int]] = {}
     for item in unique.values():
-        entry = _header(CODES[item.kind], len(item.data)) + _deflated(item.data)
+        entry = _header(CODES[item.kind], len(item.data)) + zlib.compress(item.data, 1)
         places[item.id] = (len(out), zlib.crc32(entry))
         out += entry
     if len(out) >= LIMIT:
         raise RepositoryError(f"{len(out)} bytes are too many for one pack", hint="write smaller groups")
     checksum = hashlib.sha1(out, usedforsecurity=False).digest()
     return bytes(out) + checksum, _index(places, checksum)
-
-
-def _deflated(data: bytes) -> bytes:
-    """Return a zlib stream.
-
-    Most objects are small: clearing tables for large ones takes three times as long as deflating them.
-    """
-    if len(data) > SMALL:
-        return zlib.compress(data, 1)
-    stream = zlib.compressobj(1, zlib.DEFLATED, SMALL.bit_length() - 1, 6)
-    return stream.compress(data) + stream.flush()
 
 
 def _header(code: int, size: int) -> bytes:
