@@ -13,8 +13,9 @@ from tests.benchmarks.timing import cpu, interleave, medians, table
 from tests.benchmarks.worlds import World
 from tests.builders import git, identify
 from xpstore import guards, publish, record
-from xpstore.commit import commit
+from xpstore.commit import apply, commit, prepare
 from xpstore.plan import PolicyUpdatePlan
+from xpstore.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from xpstore.git import Move, Repo
     from xpstore.objects import GitObject
+    from xpstore.record import Rendered
 
 SIZES = (10, 1_000, 10_000)
 GROUP = 16
+OURS = "plan, from values to refs"
 
 
 class Recorder:
@@ -41,9 +44,9 @@ class Recorder:
 
 
 @contextmanager
-def others(world: World, folder: Path, *, durable: bool) -> Iterator[dict[str, Callable[[], object]]]:
-    """Yield the other programs that are installed, each with a clone of the experiences of its own."""
-    found: dict[str, Callable[[], object]] = {}
+def others(world: World, folder: Path, *, durable: bool) -> Iterator[dict[str, Callable[[], object] | None]]:
+    """Yield the other programs, each with a clone of the experiences of its own; None: not installed."""
+    found: dict[str, Callable[[], object] | None] = {}
     texts = {f"experiences/{name}.md": world.texts[name] for name in world.names[:4]}
     with ExitStack() as stack:
         for name, kind in (
@@ -55,8 +58,7 @@ def others(world: World, folder: Path, *, durable: bool) -> Iterator[dict[str, C
             git(folder, "clone", "-q", "--no-local", "-b", "main", str(world.loc.repo.place), str(clone))
             identify(clone)
             writer = stack.enter_context(kind(clone, durable=durable))
-            if writer:
-                found[f"{name}, 1 commit"] = partial(_commit, writer, texts, count())
+            found[f"{name}, 1 commit"] = partial(_commit, writer, texts, count()) if writer else None
         yield found
 
 
@@ -69,39 +71,42 @@ def measure(
     world: World, folder: Path, recorder: Recorder, rounds: int, *, durable: bool
 ) -> dict[str, tuple[float, ...]]:
     loose, packed = (floors.Floor(folder / name, durable=durable) for name in ("loose", "packed"))
-    plan, copy = world.plan(), world.plan()
-    commit(world.loc, [plan, copy], "main")
+    text, copy = "", world.plan()
+    commit(world.loc, [copy], "main")
+    objects: Sequence[GitObject] = ()
+    values: list[Rendered] = []
 
-    def prepare() -> None:
-        # a plan keeps what it has computed, so checks and rendering get a copy that has computed nothing
-        nonlocal plan, copy, objects
+    def renew() -> None:
+        nonlocal objects, values, text, copy
         objects = recorder.objects
         plan = world.plan()
-        copy = PolicyUpdatePlan.model_validate(plan.model_dump())
+        text = plan.model_dump_json()
+        # a plan keeps what it has computed, so what is timed apart gets a copy that has computed nothing
+        copy = PolicyUpdatePlan.model_validate_json(text)
+        values = prepare(world.loc, [plan])
 
     def ours() -> None:
-        assert commit(world.loc, [plan], "main")[0].state == "applied"
+        assert apply(world.loc, values, "main")[0].state == "applied"
 
-    def render() -> None:
-        record.evidence_files(copy)
-        record.to_commit_message(copy)
-
-    objects = recorder.objects
     with others(world, folder, durable=durable) as programs:
         methods: dict[str, Callable[[], object]] = {
             "floor: loose files": lambda: loose.loose(objects),
             "floor: one pack": lambda: packed.packed(objects),
-            "plan, from values to refs": ours,
+            OURS: ours,
+            "  parsing it, apart": lambda: PolicyUpdatePlan.model_validate_json(text),
             "  checking it, apart": lambda: guards.check_plan(copy, world.loc.config),
-            "  rendering it, apart": render,
-            **programs,
+            "  redacting it, apart": lambda: Redactor().redact_json(copy.model_dump(mode="json")),
+            "  rendering it, apart": lambda: record.render(copy),
+            **{name: program for name, program in programs.items() if program},
         }
         found = medians(
-            interleave(methods, rounds, warm=2, prepare=prepare, clock=time.perf_counter if durable else cpu)
+            interleave(methods, rounds, warm=2, prepare=renew, clock=time.perf_counter if durable else cpu)
         )
-    apart = found["  checking it, apart"] + found["  rendering it, apart"]
-    found["plan, checked and rendered"] = found["plan, from values to refs"] - apart
-    return {n: (v, v / found["floor: loose files"], v / found["floor: one pack"]) for n, v in found.items()}
+    rows = {n: (v, v / found["floor: loose files"], v / found["floor: one pack"]) for n, v in found.items()}
+    return {
+        **rows,
+        **{name: ("skipped: not installed",) for name, program in programs.items() if not program},
+    }
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -125,27 +130,26 @@ def test_a_group_shares_the_sync(*, full: bool, memory: Path, disk: Path) -> Non
         World(path / "store", 1_000, past) for path in (memory / "1", memory / "2", disk)
     )
     sync = floors.Floor(disk / "sync", durable=True)
-    plans: dict[str, list[PolicyUpdatePlan]] = {}
+    values: dict[str, list[Rendered]] = {}
 
-    def prepare() -> None:
-        plans["one by one"] = singly.plans(GROUP)
-        plans["grouped"] = grouped.plans(GROUP)
-        plans["durable"] = durable.plans(GROUP)
+    def renew() -> None:
+        for name, world in (("one by one", singly), ("grouped", grouped), ("durable", durable)):
+            values[name] = prepare(world.loc, world.plans(GROUP))
 
     def one_by_one() -> None:
-        for plan in plans["one by one"]:
-            commit(singly.loc, [plan], "main")
+        for plan in values["one by one"]:
+            apply(singly.loc, [plan], "main")
 
     found = medians(
         interleave(
             {
                 "one by one, CPU": one_by_one,
-                "in a group, CPU": lambda: commit(grouped.loc, plans["grouped"], "main"),
-                "in a group, durable": lambda: commit(durable.loc, plans["durable"], "main"),
+                "in a group, CPU": lambda: apply(grouped.loc, values["grouped"], "main"),
+                "in a group, durable": lambda: apply(durable.loc, values["durable"], "main"),
                 "one sync": lambda: sync.packed([]),
             },
             rounds,
-            prepare=prepare,
+            prepare=renew,
         )
     )
     floor = found["one by one, CPU"] + found["one sync"]
