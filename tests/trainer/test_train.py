@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import every_object, git, identify
 from tests.returns_desk import records
-from trainer.train import TrainReport, train_files
+from trainer.train import train_files
 from xpstore import evidence
 from xpstore.errors import NotAStoreError, UsageError
 from xpstore.init import init
@@ -110,36 +110,6 @@ def test_a_branch_that_git_would_not_make_is_refused_before_anything_is_kept(sto
     with pytest.raises(UsageError, match="is no name for a branch"):
         train(store, write(tmp_path / "few.jsonl", rows[:4]), branch=branch)
     assert git(store, "for-each-ref") == before
-
-
-def failure(rollout, stage):
-    return {"rollout": rollout, "case": "c", "stage": stage, "error": "x"}
-
-
-@pytest.mark.parametrize(
-    ("rollouts", "already", "failures", "code"),
-    [
-        (2, (), [], 0),
-        (2, (), [failure("a", "analyze")], 0),
-        (2, (), [failure("a", "analyze"), failure("b", "estimate")], 1),
-        (2, ("a",), [failure("b", "analyze")], 1),
-        (2, ("a",), [failure("b", "receive")], 0),
-        (1, (), [failure("a", "receive")], 1),
-    ],
-)
-def test_the_exit_code_is_one_when_nothing_could_be_used(rollouts, already, failures, code):
-    report = TrainReport.model_validate(
-        {
-            "run_id": "r",
-            "branch": "b",
-            "dry_run": False,
-            "rollouts": rollouts,
-            "passed": 0,
-            "already": already,
-            "failures": failures,
-        }
-    )
-    assert report.exit_code == code
 
 
 def test_a_plan_names_the_pages_that_no_agent_reads(store, tmp_path, rows):

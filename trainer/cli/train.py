@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from trainer.train import TrainReport
+    from trainer.train_report import TrainReport
 
 _COUNT = re.compile(r" \(\d+\)$")  # of candidates, behind a reason
 PROBLEMS_SHOWN = 5

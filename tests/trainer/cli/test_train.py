@@ -10,7 +10,7 @@ import pytest
 
 from trainer.cli.train import describe
 from trainer.domain import RolloutFailure
-from trainer.train import PlanSummary, TrainReport
+from trainer.train_report import PlanSummary, TrainReport
 from xpstore.cli.app import App
 from xpstore.cli.main import run
 from xpstore.location import Location

@@ -1,0 +1,110 @@
+"""What a training run did: `xp train --json` prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from trainer.domain import RolloutFailure
+from xpstore.experience import SERVED, Experience
+from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from trainer.context import ApplyContext
+    from trainer.domain import RolloutTrainingResult
+    from xpstore.plan import PolicyUpdatePlan
+
+
+class PlanSummary(Frozen):
+    """One plan of the run."""
+
+    plan_id: str
+    commit: str
+    """Empty in a dry run."""
+    subject: str
+    items: tuple[str, ...]
+    """Names of the experiences."""
+    lessons: int
+    """How many edits it joins."""
+    unserved: dict[str, str] = {}
+    """Experience → its status, where agents are not given it."""
+
+
+class TrainReport(Frozen):
+    """What a training run, or one epoch of one, did."""
+
+    run_id: str
+    branch: str
+    dry_run: bool
+    rollouts: int
+    """Rollouts read, each once."""
+    passed: int
+    left: int = 0
+    """Rollouts that are on record and were not studied: more than one run studies (share.py)."""
+    already: tuple[str, ...] = ()
+    problems: tuple[dict[str, JsonValue], ...] = ()
+    """Records that could not be read: file, line, error."""
+    failures: tuple[RolloutFailure, ...] = ()
+    nothing: dict[str, str] = {}
+    """Rollout id → why it taught nothing."""
+    refused: dict[str, str] = {}
+    """Experience → why its edits could not be merged."""
+    plans: tuple[PlanSummary, ...] = ()
+    report: dict[str, JsonValue] = {}
+    """The learner's own account: candidates, kept, dropped by reason."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 when every new rollout failed, or none was taken at all; else 0."""
+        refused = {f.rollout for f in self.failures if f.stage == "receive"}
+        failed = {f.rollout for f in self.failures} - refused
+        fresh = self.rollouts - len(self.already) - len(refused)
+        return 1 if (fresh and len(failed) >= fresh) or len(refused) == self.rollouts else 0
+
+
+def train_report(  # noqa: PLR0913  # what was learned, and from what
+    result: RolloutTrainingResult,
+    target: ApplyContext,
+    *,
+    dry_run: bool = False,
+    rollouts: int,
+    passed: int,
+    left: int = 0,
+    problems: tuple[dict[str, JsonValue], ...] = (),
+) -> TrainReport:
+    """Return the report on what was learned; `left` = not even shown to the trainer."""
+    commits = result.apply_result.commits or ("",) * len(result.plans)
+    report, refused = result.metadata.get("report"), result.metadata.get("refused")
+    return TrainReport(
+        run_id=target.run_id,
+        branch=target.branch,
+        dry_run=dry_run,
+        rollouts=rollouts,
+        passed=passed,
+        left=left + len(result.left),
+        already=result.already,
+        problems=problems,
+        failures=result.failures,
+        nothing=result.nothing,
+        refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
+        plans=tuple(_summary(p, c) for p, c in zip(result.plans, commits, strict=True)),
+        report=report if isinstance(report, dict) else {},
+    )
+
+
+def _summary(plan: PolicyUpdatePlan, commit: str) -> PlanSummary:
+    return PlanSummary(
+        plan_id=plan.plan_id,
+        commit=commit,
+        subject=plan.subject,
+        items=tuple(i.target_experience_name for i in plan.items),
+        lessons=len(plan.gradients),
+        unserved=_unserved(plan),
+    )
+
+
+def _unserved(plan: PolicyUpdatePlan) -> dict[str, str]:
+    texts = {i.target_experience_name: i.after_content for i in plan.items}
+    pages = [Experience(name=name, text=text) for name, text in texts.items() if text is not None]
+    return {page.name: page.status for page in pages if page.status not in SERVED}
