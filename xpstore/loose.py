@@ -22,6 +22,7 @@ class LooseObjects:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._shards: set[str] | None = None
         self._unchecked: dict[str, set[str]] = {}
 
     def problem(self, object_id: str) -> str:
@@ -29,13 +30,18 @@ class LooseObjects:
         shard, name = object_id[:2], object_id[2:]
         names = self._unchecked.get(shard)
         if names is None:
-            names = self._unchecked[shard] = _names(self._folder / shard)
+            names = self._unchecked[shard] = self._names(shard)
         if name not in names:
             return ""
         problem = _problem(self._folder / shard / name)
         if not problem:
             names.discard(name)
         return problem
+
+    def _names(self, shard: str) -> set[str]:
+        if self._shards is None:
+            self._shards = _names(self._folder)
+        return _names(self._folder / shard) if shard in self._shards else set()
 
 
 def ref_files(git_dir: Path, prefix: str) -> Iterator[str]:
@@ -50,7 +56,8 @@ def ref_files(git_dir: Path, prefix: str) -> Iterator[str]:
 
 def _names(folder: Path) -> set[str]:
     try:
-        return {file.name for file in folder.iterdir()}
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries}
     except (FileNotFoundError, NotADirectoryError):
         return set()
 
