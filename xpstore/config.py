@@ -41,6 +41,14 @@ _KEY_HINTS = {
 }
 
 
+_COMMENTS = {
+    "format": "# The layout of the store. Programs that are too old refuse it.",
+    "id": "# Names this store in plans and evidence. Copies keep it; do not edit.",
+    "name": "# Part of this store's branch names, because it shares the repository with another store.",
+    "main": "# The branch that agents read, and where candidates land.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Guards against a plan that does too much; a plan over one of them is refused."""
@@ -89,11 +97,44 @@ Table = TypeVar("Table", bound="DataclassInstance")
 
 def parse_config(text: str, where: str) -> StoreConfig:
     """Read xp.toml. Raises FormatError: bad TOML, a newer format, unknown keys, wrong types."""
+    return _config(_load(text, where), where)
+
+
+def parse_template(text: str, where: str) -> StoreConfig:
+    """Read the xp.toml of a folder that is to become a store: `id` (then "0") and `format` may be missing.
+
+    Raises FormatError as `parse_config`.
+    """
+    return _config({"format": FORMAT, "id": "0", **_load(text, where)}, where)
+
+
+def adapted(text: str, config: StoreConfig) -> str:
+    """Return an xp.toml that says `config`: the text with what it lacks put in front, else one written anew.
+
+    So what people wrote into a template stays, comments included.
+    """
+    known = _load(text, FILE_NAME)
+    head = "\n".join(_head({**_top(config), **dict.fromkeys(known)}))
+    draft = f"{head}\n\n{text.strip()}\n" if text.strip() else ""
+    return draft if draft and _says(draft, config) else render_config(config)
+
+
+def _says(text: str, config: StoreConfig) -> bool:
     try:
-        raw: dict[str, object] = tomllib.loads(text)
+        return parse_config(text, FILE_NAME) == config
+    except FormatError:  # the text has an id already, of the store that it was copied from
+        return False
+
+
+def _load(text: str, where: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # tomllib also lets errors of numbers and dates through
         why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         raise FormatError(f"{where}: {why}", hint="xp.toml is written in TOML: https://toml.io") from error
+
+
+def _config(raw: dict[str, object], where: str) -> StoreConfig:
     data = _current(raw, where)
     _refuse_unknown(data, [f.name for f in fields(StoreConfig)], where)
     return StoreConfig(
@@ -109,24 +150,27 @@ def parse_config(text: str, where: str) -> StoreConfig:
 
 def render_config(config: StoreConfig) -> str:
     """Return the xp.toml of these settings, with a comment for each."""
-    lines = [
-        "# This directory is an experience store: Markdown that agents read, one git commit per lesson.",
-        "",
-        "# The layout of the store. Programs that are too old refuse it.",
-        f"format = {config.format}",
-        "# Names this store in plans and evidence. Copies keep it; do not edit.",
-        f"id = {_literal(config.id)}",
-    ]
-    if config.name:
-        lines += [
-            "# Part of this store's branch names, because it shares the repository with another store.",
-            f"name = {_literal(config.name)}",
-        ]
-    lines += ["# The branch that agents read, and where candidates land.", f"main = {_literal(config.main)}"]
+    lines = _head(_top(config))
     lines += _table_lines("limits", config.limits)
     lines += _environment_lines(config.environment)
     lines += _table_lines("evaluation", config.evaluation)
     return "\n".join(lines) + "\n"
+
+
+def _top(config: StoreConfig) -> dict[str, object]:
+    return {"format": config.format, "id": config.id, "name": config.name or None, "main": config.main}
+
+
+def _head(values: Mapping[str, object]) -> list[str]:
+    """Return the lines of the keys that stand before all tables; None = leave it out."""
+    lines = [
+        "# This directory is an experience store: Markdown that agents read, one git commit per lesson.",
+        "",
+    ]
+    for key, comment in _COMMENTS.items():
+        if values[key] is not None:
+            lines += [comment, f"{key} = {_literal(values[key])}"]
+    return lines
 
 
 def _current(data: dict[str, object], where: str) -> dict[str, object]:

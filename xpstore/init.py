@@ -1,13 +1,19 @@
-"""Make a store: a repository of its own, or a folder in one that exists, with one commit and one file."""
+"""Make a store: a repository of its own, or a folder in one that exists, with one commit.
+
+The commit has xp.toml, and where the store is made from a folder of plain files, these files too.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from xpstore import layout, objects, publish, trees
-from xpstore.config import FORMAT, StoreConfig, parse_config, render_config
+from xpstore.config import FORMAT, StoreConfig, adapted, parse_config, render_config
 from xpstore.errors import FormatError, UsageError
 from xpstore.git import Move, Repo
 from xpstore.location import Location, stores
@@ -16,32 +22,60 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from xpstore.objects import GitObject
+    from xpstore.source import Source
 
-MAIN = "main"
+BARE = StoreConfig(FORMAT, "0")
+"""The settings of a store that is made from nothing."""
+GIT = ".git"
 
 
-def init(path: Path, *, name: str = "", main: str | None = None) -> Location:
+def init(path: Path, *, name: str = "", main: str | None = None, source: Source | None = None) -> Location:
     """Make `path` a store and return where it is.
 
-    In no repository: a new one, on branch `main` (default "main"). In a repository: a folder of the branch
-    that is checked out; its xp.toml is committed on its own and what is staged or changed stays as it is. A
-    second store in one repository gets a name, the last part of `path` where none is given. Raises
-    UsageError where there is a store already, and RefusedError where a file is in the way.
+    In no repository: a new one, on branch `main` (default: the source's, "main"). In a repository: a folder
+    of the branch that is checked out; what it adds is committed on its own and what is staged or changed
+    stays as it is. A second store in one repository gets a name, the last part of `path` where none is
+    given. `source` (read_source) has the first files of the store.
+
+    Raises UsageError where there is a store already, and UsageError or RefusedError where a file is in the
+    way; then nothing was made.
     """
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file", hint="name a directory")
+    given = source.config if source else BARE
+    name = name or given.name
+    _check_free(path, source)
     repo = Repo.discover(_existing(path))
     if repo is None:
-        branch = main or MAIN
-        config = _config(name, branch, path)
-        repo = Repo.create(path, branch)
-        return _commit(repo, "", config)
+        config = _config(replace(given, name=name, main=main or given.main), path)
+        return _new_repository(path, config, source)
     if repo.workdir is None:
         raise UsageError(
             f"{repo.place} is a bare repository", hint="clone it, run xp init in the clone, and push"
         )
     prefix = _prefix(repo, path)
-    return _commit(repo, prefix, _config(_free_name(repo, prefix, name), _current_branch(repo, main), path))
+    branch = _current_branch(repo, main)
+    config = _config(replace(given, name=_free_name(repo, prefix, name), main=branch), path)
+    return _commit(repo, prefix, config, source)
+
+
+def _new_repository(path: Path, config: StoreConfig, source: Source | None) -> Location:
+    """Make the repository and its first commit; where there is no commit in the end, take it away again."""
+    made = next((p for p in (*reversed(path.parents), path) if not p.exists()), path / GIT)
+    try:
+        return _commit(Repo.create(path, config.main), "", config, source)
+    finally:
+        if not (path / GIT / layout.HEADS / config.main).is_file():
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _check_free(path: Path, source: Source | None) -> None:
+    """Raise UsageError where something has the name of a file or folder that the source brings."""
+    for part in sorted({file.partition("/")[0] for file in source.files} if source else ()):
+        if os.path.lexists(path / part):
+            raise UsageError(
+                f"{path / part} is there already", hint="nothing is overwritten: choose another directory"
+            )
 
 
 def _existing(path: Path) -> Path:
@@ -108,22 +142,30 @@ def _inside(inner: str, outer: str) -> bool:
     return outer == "" or inner.startswith(f"{outer}/")
 
 
-def _config(name: str, main: str, path: Path) -> StoreConfig:
-    if name in layout.RESERVED_STORE_NAMES:
-        raise UsageError(f"a store cannot have the name {name!r}", hint="choose another one with --name")
-    config = StoreConfig(FORMAT, secrets.token_hex(10), name, main)
+def _config(config: StoreConfig, path: Path) -> StoreConfig:
+    """Return the settings with an id of their own."""
+    if config.name in layout.RESERVED_STORE_NAMES:
+        raise UsageError(
+            f"a store cannot have the name {config.name!r}", hint="choose another one with --name"
+        )
+    config = replace(config, id=secrets.token_hex(10))
     return parse_config(render_config(config), str(path / layout.CONFIG))  # the names are checked there
 
 
-def _commit(repo: Repo, prefix: str, config: StoreConfig) -> Location:
+def _commit(repo: Repo, prefix: str, config: StoreConfig, source: Source | None) -> Location:
     location = Location(repo, prefix, config)
     ref = location.main_ref
-    file = location.in_tree(layout.CONFIG)
+    files = {layout.CONFIG: (adapted(source.toml, config) if source else render_config(config)).encode()}
+    files |= source.files if source else {}
+    changes = {location.in_tree(file): data for file, data in files.items()}
 
     def attempt() -> bool:
         old = repo.ref(ref)
         tree = repo.commit(old).tree if old else None
-        spliced = trees.splice(repo.read_tree, tree, {file: render_config(config).encode()})
+        for file in changes:
+            if tree and repo.entry(tree, file):  # committed, but not in the working tree
+                raise UsageError(f"{file} is there already", hint="nothing is overwritten: git checkout it")
+        spliced = trees.splice(repo.read_tree, tree, changes)
         who = repo.person()
         message = f"Make {prefix or 'this repository'} an experience store\n\nStore: {config.id}\n"
         made = objects.make_commit(spliced.tree, [old] if old else [], who, who, message)

@@ -1,6 +1,6 @@
 """Where everything lives: paths in the branches and names of the refs. Pure strings.
 
-    main and candidates   [<prefix>/]xp.toml, [<prefix>/]experiences/<name>.md
+    main and candidates   [<prefix>/]xp.toml, [<prefix>/]experiences/<name>.md, [<prefix>/]cases/<suite>.jsonl
     evidence branch       rollouts/ cases/ trajectories/ gradients/ ledger/ evaluations/ tombstones/
 
 Every folder of the evidence branch is sharded by the first two hex digits of an id, so that no
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 CONFIG = "xp.toml"
 EXPERIENCES = "experiences"
+CASES = "cases"
+README = "README.md"
 HEADS = "refs/heads/"
 REMOTES = "refs/remotes/"
 TOMBSTONES = "tombstones"

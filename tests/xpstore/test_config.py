@@ -11,7 +11,9 @@ from xpstore.config import (
     EvaluationSettings,
     Limits,
     StoreConfig,
+    adapted,
     parse_config,
+    parse_template,
     render_config,
 )
 from xpstore.errors import FormatError
@@ -149,3 +151,30 @@ def test_errors_say_where_and_what_to_do(text, problem, hint):
 def test_an_older_format_is_read_through_its_upcaster(monkeypatch):
     monkeypatch.setitem(config.UPCASTERS, 0, lambda data: {"format": 1, "id": data["uuid"]})
     assert parse_config('format = 0\nuuid = "ab12"\n', "xp.toml") == StoreConfig(1, "ab12")
+
+
+def test_a_template_needs_neither_format_nor_id_and_is_read_as_strictly():
+    template = parse_template("[evaluation]\ntrials = 8\n", "xp.toml")
+    assert template == StoreConfig(1, "0", evaluation=EvaluationSettings(trials=8))
+    assert parse_template("", "xp.toml") == StoreConfig(1, "0")
+    with pytest.raises(FormatError, match=r"unknown key `evaluation\.trial`"):
+        parse_template("[evaluation]\ntrial = 8\n", "xp.toml")
+    with pytest.raises(FormatError, match="newer"):
+        parse_template("format = 2\n", "xp.toml")
+
+
+def test_an_adapted_template_keeps_what_people_wrote():
+    text = 'main = "trunk"\n\n# Eight, because the desk is noisy.\n[evaluation]\ntrials = 8\n'
+    config = StoreConfig(1, "ab12", "desk", "trunk", evaluation=EvaluationSettings(trials=8))
+    made = adapted(text, config)
+    assert parse_config(made, "xp.toml") == config
+    assert made.endswith(text)
+    assert 'id = "ab12"' in made
+    assert 'name = "desk"' in made
+
+
+@pytest.mark.parametrize("text", ["", MINIMAL, 'id = "of another store"\n', 'main = "other"\n'])
+def test_a_template_that_says_something_else_is_written_anew(text):
+    config = StoreConfig(1, "cd34")
+    assert parse_config(adapted(text, config), "xp.toml") == config
+    assert adapted(text, config) == render_config(config)

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import fsck, git, identify
+from xpstore import publish
+from xpstore.config import parse_config
 from xpstore.errors import RefusedError, RepositoryError, UsageError
 from xpstore.init import init
 from xpstore.location import Location
+from xpstore.source import Source, read_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,3 +139,92 @@ def test_unmerged_index_stops_it(code: Path) -> None:
         init(code / "a")
     assert git(code, "rev-parse", "HEAD") == before
     assert not (code / "a").exists()
+
+
+# -- from a folder of plain files -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    path = tmp_path / "sample"
+    (path / "experiences").mkdir(parents=True)
+    (path / "cases").mkdir()
+    (path / "experiences" / "退款.md").write_text("# 退款\n\n- 先查询订单。\n")
+    (path / "cases" / "gate.jsonl").write_text('{"name": "one"}\n')
+    (path / "README.md").write_text("# Sample\n")
+    (path / "xp.toml").write_text("# Eight: noisy.\n[evaluation]\ntrials = 8\n")
+    return read_source(path)
+
+
+FILES = "README.md\ncases/gate.jsonl\nexperiences/退款.md\nxp.toml"
+
+
+def test_the_first_commit_has_all_of_the_source(tmp_path: Path, source: Source) -> None:
+    one, two = (init(tmp_path / name, source=source) for name in ("one", "two"))
+    here = tmp_path / "one"
+    assert git(here, "-c", "core.quotePath=off", "ls-files") == FILES
+    assert git(here, "rev-list", "--count", "HEAD") == "1"
+    assert git(here, "status", "--short") == ""
+    assert (here / "README.md").read_text() == "# Sample\n"
+    assert one.config.id != two.config.id
+    assert one.config.evaluation.trials == 8
+    assert parse_config((here / "xp.toml").read_text(), "xp.toml") == one.config
+    assert "# Eight: noisy." in (here / "xp.toml").read_text()
+    fsck(here)
+
+
+def test_a_source_in_a_folder_of_a_repository(code: Path, source: Source) -> None:
+    (code / "app.py").write_text("print(1)\n")
+    loc = init(code / "agent", source=source)
+    assert (loc.prefix, loc.config.main) == ("agent", "trunk")
+    assert git(code, "status", "--porcelain") == " M app.py"
+    listed = git(code, "-c", "core.quotePath=off", "ls-files", "agent").splitlines()
+    assert listed == [f"agent/{file}" for file in FILES.splitlines()]
+    second = init(code / "other", source=source)
+    assert second.config.name == "other"
+    assert Location.find(code / "other").config == second.config
+
+
+def listing(path: Path) -> list[str]:
+    return sorted(str(p.relative_to(path)) for p in path.rglob("*") if ".git" not in p.parts)
+
+
+@pytest.mark.parametrize("part", ["README.md", "experiences/退款.md", "cases", "xp.toml"])
+def test_nothing_is_overwritten_and_nothing_half_made(tmp_path: Path, source: Source, part: str) -> None:
+    here = tmp_path / "mine"
+    (here / part).parent.mkdir(parents=True)
+    (here / part).write_text("mine")
+    before = listing(here)
+    with pytest.raises((UsageError, RefusedError)):
+        init(here, source=source)
+    assert listing(here) == before
+    assert not (here / ".git").exists()
+
+
+def test_a_committed_file_that_is_deleted_is_not_overwritten_either(code: Path, source: Source) -> None:
+    (code / "README.md").write_text("mine")
+    git(code, "add", ".")
+    git(code, "commit", "-qm", "Readme")
+    (code / "README.md").unlink()
+    with pytest.raises(UsageError, match=r"README\.md is there already"):
+        init(code, source=source)
+    assert git(code, "status", "--porcelain") == " D README.md"
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
+def test_a_new_repository_goes_where_it_has_no_commit(
+    tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch, stop: type[BaseException]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "keep.txt").write_text("keep")
+
+    def stopped(*_: object) -> bool:
+        raise stop
+
+    monkeypatch.setattr(publish, "publish", stopped)
+    for path in (tmp_path / "mine", tmp_path / "new" / "deep"):
+        with pytest.raises(stop):
+            init(path, source=source)
+    assert listing(tmp_path / "mine") == ["keep.txt"]
+    assert not (tmp_path / "mine" / ".git").exists()
+    assert not (tmp_path / "new").exists()

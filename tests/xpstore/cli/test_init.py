@@ -28,7 +28,8 @@ def test_init_in_a_repository_makes_a_prefix(tmp_path, capsys):
     (tmp_path / "work.txt").write_text("mine")
     assert run(["-C", str(tmp_path), "init", "agents/lessons", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer.keys() == {"repository", "prefix", "name", "id", "main"}
+    keys = {"repository", "prefix", "name", "id", "main", "experiences", "suites", "left_out"}
+    assert answer.keys() == keys
     assert (answer["prefix"], answer["main"], answer["name"]) == ("agents/lessons", "trunk", "")
     assert git(tmp_path, "status", "--porcelain") == "?? work.txt"
 
@@ -55,3 +56,39 @@ def test_an_empty_name_is_wrong_use(tmp_path, capsys):
     assert run(["-C", str(tmp_path), "init", ""]) == 2
     assert "is empty" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def make_source(path):
+    (path / "experiences").mkdir(parents=True)
+    (path / "cases").mkdir()
+    (path / "experiences" / "refund.md").write_text("# Refund\n\n- Ask why.\n")
+    (path / "cases" / "test.jsonl").write_text('{"name": "one"}\n')
+    (path / "xp.toml").write_text('[environment]\nname = "order-desk"\n')
+    for number in range(7):
+        (path / f"note-{number}.txt").write_text("x")
+    return path
+
+
+def test_init_from_a_folder_of_plain_files(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_source(tmp_path / "sample")
+    assert run(["init", "desk", "--from", "sample"]) == 0
+    made, begins, left, then = capsys.readouterr().out.splitlines()
+    assert made.startswith("Made the store ")
+    assert begins == "It begins with 1 experience, suites of cases: test"
+    assert left == "Left out: note-0.txt, note-1.txt, note-2.txt, note-3.txt, note-4.txt and 2 more"
+    assert then == "Next: xp -C desk eval"
+    assert git(tmp_path / "desk", "status", "--short") == ""
+    assert run(["init", "other", "--from", "sample", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["experiences"], answer["suites"], len(answer["left_out"])) == (["refund"], ["test"], 7)
+
+
+def test_init_from_what_is_wrong_makes_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = make_source(tmp_path / "sample")
+    (source / "cases" / "test.jsonl").write_text('{"name": "one"}\noops\n')
+    for folder in ("sample", "none", ""):
+        assert run(["init", "desk", "--from", folder]) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["sample"]
