@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PIECE = 8 << 20
 """Bytes of JSON that are put on record at once."""
+PIECE_ROLLOUTS = 2_000
+"""As many rollouts are put on record at once; short ones weigh many times their JSON in memory."""
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ async def take_in(
         intake.share.offer(rollout, length)
         piece.append(rollout)
         size += length
-        if size > PIECE:
+        if size > PIECE or len(piece) == PIECE_ROLLOUTS:
             await journal.record(piece)
             piece, size = [], 0
         if progress:
