@@ -1,9 +1,9 @@
 """Learn from recorded rollouts: one commit per independent lesson.
 
 FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lines with "messages" and
-"score". Everything is redacted before it is kept. The commits land on a branch of their own; nothing is
-accepted until it is merged. Files may be of any size: all rollouts are kept, and of more than 1,000, or ten
-megabytes, a fair share is studied.
+"score". Everything is redacted before it is kept. The commits go to a branch of their own, and agents read
+none of them before `xp land BRANCH` puts them on main. Files may be of any size: all rollouts are kept, and
+of more than 1,000, or ten megabytes, a fair share is studied.
 
 JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied, "already":
 [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing":
@@ -105,7 +105,9 @@ def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
         yield ""
         yield "Next:"
         yield paint(f"  {app.typed()} log {quote(report.branch)}")
-        yield paint(f"  {app.typed('git')} diff {quote(f'{main}...{report.branch}')}")
+        if report.branch != main:
+            yield paint(f"  {app.typed('git')} diff {quote(f'{main}...{report.branch}')}")
+            yield paint(f"  {app.typed()} land {quote(report.branch)}")
 
 
 def _nothing(report: TrainReport) -> Iterator[str]:

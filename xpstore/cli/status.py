@@ -59,6 +59,7 @@ def _lines(location: Location, now: Overview) -> Iterator[str]:
         for candidate in now.candidates:
             yield f"  {paint(candidate.branch, 'green')}  {counted(candidate.plans, 'commit')}"
         yield paint(f"  (git diff {config.main}...{now.candidates[0].branch} to review)")
+        yield paint(f"  (xp land {now.candidates[0].branch} to accept)")
     if now.conflicts:
         yield "Conflicts that wait for a decision:"
         for branch in now.conflicts:

@@ -75,7 +75,13 @@ def test_a_report_has_counts_commits_reasons_and_the_next_commands():
         "Next:",
         "  xp log train/r1",
         "  git diff main...train/r1",
+        "  xp land train/r1",
     ]
+
+
+def test_what_is_on_main_need_not_land():
+    lines = list(describe(report(plans=(plan(),), branch="main"), "main", HERE))
+    assert lines[-2:] == ["Next:", "  xp log main"]
 
 
 def test_a_dry_run_promises_no_commits():
@@ -105,9 +111,10 @@ def test_pages_that_no_agent_reads_are_told():
 def test_the_next_commands_can_be_typed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     app = App(cwd=tmp_path / "my desk", store="second")
-    assert list(describe(report(branch="train/a&b", plans=(plan(),)), "main", app))[-2:] == [
+    assert list(describe(report(branch="train/a&b", plans=(plan(),)), "main", app))[-3:] == [
         "  xp -C 'my desk' --store second log 'train/a&b'",
         "  git -C 'my desk' diff 'main...train/a&b'",
+        "  xp -C 'my desk' --store second land 'train/a&b'",
     ]
 
 

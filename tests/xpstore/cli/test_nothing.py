@@ -21,7 +21,7 @@ def untaught(store):
 def test_a_hint_at_candidates(untaught, verb, code):
     lines = [
         "there are no experiences on main",
-        "hint: Not merged yet, and readable with --ref train/b, 1 more in xp status.",
+        "hint: Not landed yet, and readable with --ref train/b, 1 more in xp status.",
     ]
     assert untaught.xp(verb, "refund") == (code, "", "\n".join(lines) + "\n")
     untaught.git("branch", "-D", "train/b")

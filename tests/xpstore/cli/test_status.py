@@ -25,6 +25,7 @@ def test_status_tells_how_the_store_stands(store):
         "Candidates:",
         "  train/x  1 commit",
         "  (git diff main...train/x to review)",
+        "  (xp land train/x to accept)",
         "Conflicts that wait for a decision:",
         "  xp/conflict/12ab",
     ]
