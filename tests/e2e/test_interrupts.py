@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from tests.e2e.bad import leftovers, rollouts, trained
 from xpstore.cli.main import INTERRUPTED, run
 from xpstore.history import reachable_plan_ids
 from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 TOUCHING = frozenset({"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "subprocess.Popen"})
@@ -42,10 +46,16 @@ def train(store: Path) -> int:
     return run(["-C", str(store), "train", str(_made["base"].parent / "more.jsonl"), "--branch", "main"])
 
 
-def in_child(store: Path, stop: signal.Signals, event: int = 0, seconds: float = 0) -> tuple[int, str, int]:
+def in_child(
+    store: Path,
+    stop: signal.Signals,
+    event: int = 0,
+    seconds: float = 0,
+    action: Callable[[Path], int] = train,
+) -> tuple[int, str, int]:
     """Train in a process of its own that stops itself; return exit code, errors, how many events it saw.
 
-    It stops at the audit event of this number, or after some seconds.
+    It stops at the audit event of this number, or after some seconds. `action` is done instead of training.
     """
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -66,7 +76,7 @@ def in_child(store: Path, stop: signal.Signals, event: int = 0, seconds: float =
                 threading.Timer(seconds, os.kill, (os.getpid(), stop)).start()
             else:
                 sys.addaudithook(count)
-            code = train(store)
+            code = action(store)
         finally:
             os.write(write_end, f"{seen}\n{sys.stderr.getvalue()}".encode())
             os._exit(code)
