@@ -30,6 +30,8 @@ class Collected:
 
     failures: list[TrialFailure] = field(default_factory=list)
     taken_up: int = 0
+    moved: bool = False
+    """Whether what was taken up ran under another policy than the one that is trained now."""
     share: Share = field(default_factory=Share)
     trials: dict[str, Trial] = field(default_factory=dict)
     """Rollout id → its trial."""
@@ -52,6 +54,7 @@ class Collected:
             epoch=epoch,
             results=tuple(sorted(scored.values(), key=lambda result: (result.trial, result.name))),
             failures=tuple(self.failures),
+            changed=self.moved,
             taken_up=self.taken_up,
             left=dropped + (len(trained.left) if trained else 0),
             training=(trained,) if trained else (),
@@ -92,8 +95,10 @@ class Collector:
             if (known := self._recorded.get(trial.key)) is None:
                 missing.append(trial)
             else:
-                collected.add(trial, await self._journal.rollout(known))
+                rollout = await self._journal.rollout(known)
+                collected.add(trial, rollout)
                 collected.taken_up += 1
+                collected.moved |= rollout.policy_snapshot_id != conditions.snapshot_id
 
         async def accept(trial: Trial, rollout: Rollout) -> None:
             marked = stamped(rollout, trial, self._run_id, epoch) if self._run_id else rollout

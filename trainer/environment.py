@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol, cast
 
 from xpstore.errors import UsageError
+from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from trainer.interfaces import RolloutExecutor
+    from xpstore.config import EnvironmentSettings
 
     Factory = Callable[[Mapping[str, JsonValue]], "Environment"]
 
@@ -78,3 +81,24 @@ def load_environment(name: str, options: Mapping[str, JsonValue]) -> Environment
             f"environment {name!r} does not take its options: {error}",
             hint="see `[environment.options]` in xp.toml",
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """An environment with the options of a store: other options are another world."""
+
+    environment: Environment
+    id: str
+    """The name, and a hash of the options where there are any; part of the evaluation key."""
+
+
+def world_of(settings: EnvironmentSettings) -> World:
+    """Return the environment that a store names. Raises UsageError where it names none, and as above."""
+    if not settings.name:
+        raise UsageError(
+            "this store names no environment, so there is nothing to run its cases in",
+            hint='write `[environment]` and `name = "…"` into xp.toml; `xp train FILE` needs none',
+        )
+    options = dict(settings.options)
+    name = f"{settings.name}#{content_id(options)[:8]}" if options else settings.name
+    return World(load_environment(settings.name, options), name)

@@ -10,11 +10,11 @@ from trainer.components.policy_trainer import train_from_rollouts
 from trainer.learner import learner_of
 from trainer.redaction import redact_rollout
 from trainer.results import PipelineEvaluationResult, PipelineResult, TrainEpochResult
-from trainer.rollouts import Conditions, result_of, run_trials
+from trainer.rollouts import Conditions, score_trials
 from trainer.trials import trials_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from trainer.context import PipelineContext
     from trainer.domain import Case, Rollout, RolloutTrainingResult
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         TrainingJournal,
     )
     from trainer.rollouts import Progress
-    from trainer.trials import Trial
     from xpstore.evaluation import TrialFailure, TrialResult
     from xpstore.experience import ExperienceSet
 
@@ -69,10 +68,16 @@ class OfflinePolicyOptimizationPipeline:
         self._progress = progress
 
     async def train(
-        self, case_loader: CaseLoader, policy_set: ExperienceSet, context: PipelineContext
+        self,
+        case_loader: CaseLoader,
+        policy_set: ExperienceSet,
+        context: PipelineContext,
+        *,
+        on_epoch: Callable[[TrainEpochResult], None] | None = None,
     ) -> PipelineResult:
         """Train for `context.max_epochs` passes over the cases; stop after one that changed nothing.
 
+        `on_epoch` hears of every epoch as it ends.
         A run that was interrupted and has the same run id takes up what it had recorded. Raises XpError where
         the store, not a rollout, is the trouble; what was applied and recorded until then stays.
         """
@@ -83,45 +88,37 @@ class OfflinePolicyOptimizationPipeline:
         for epoch in range(context.max_epochs):
             done, policy_set = await self._epoch(epoch, case_loader, collector, policy_set, context)
             epochs.append(done)
+            if on_epoch:
+                on_epoch(done)
             if not done.changed and epoch + 1 < context.max_epochs:
                 stopped = f"epoch {epoch} changed nothing, so the next one would meet the same policy"
                 break
         return PipelineResult(policy_set=policy_set, epochs=tuple(epochs), stopped=stopped)
 
-    async def eval(  # noqa: PLR0913  # what an evaluation may want to say
+    async def eval(  # what an evaluation may want to say
         self,
         case_loader: CaseLoader,
         policy_set: ExperienceSet,
         context: PipelineContext,
         *,
         trials: int | None = None,
-        known: Collection[tuple[str, int]] = (),
         stage: str = "evaluate",
     ) -> PipelineEvaluationResult:
         """Score the policy: no analysis, nothing written. A rollout without evaluation fails under its case.
 
-        `trials` per case, `context.trials` if not given, except the `known` ones (case id, number). `stage`
-        is what progress is reported under.
+        `trials` per case, `context.trials` if not given. Progress is reported under `stage`.
         """
         snapshot_id = await self._snapshotter.snapshot(policy_set)
         conditions = _conditions(context, policy_set, snapshot_id, stage=stage, training=False)
-        results: dict[tuple[str, int], TrialResult] = {}
+        results: list[TrialResult] = []
         failures: list[TrialFailure] = []
-        order: list[tuple[str, int]] = []
-
-        async def accept(trial: Trial, rollout: Rollout) -> None:
-            if rollout.evaluation is not None:  # run_trials sees to it
-                results[trial.key] = result_of(trial, rollout.evaluation)
-
         async for cases in case_loader.batches(context):
             batch = trials_of(cases, trials or context.trials, context.seed, training=False)
-            batch = [trial for trial in batch if trial.key not in known]
-            order += [trial.key for trial in batch]
-            failures += await run_trials(self._executor, batch, conditions, accept, self._progress)
+            scored, failed = await score_trials(self._executor, batch, conditions, self._progress)
+            results += scored
+            failures += failed
         return PipelineEvaluationResult(
-            policy_snapshot_id=snapshot_id,
-            results=tuple(results[key] for key in order if key in results),
-            failures=tuple(failures),
+            policy_snapshot_id=snapshot_id, results=tuple(results), failures=tuple(failures)
         )
 
     async def train_from_rollouts(
@@ -149,7 +146,8 @@ class OfflinePolicyOptimizationPipeline:
         async for cases in case_loader.batches(context):
             batch, policy_set = await self._batch(epoch, cases, collector, policy_set, context)
             done = done.plus(batch)
-        return done.model_copy(update={"changed": _content(policy_set) != before}), policy_set
+        changed = done.changed or _content(policy_set) != before
+        return done.model_copy(update={"changed": changed}), policy_set
 
     async def _batch(
         self,

@@ -16,8 +16,8 @@ class Scores(Frozen):
 
     @property
     def cases(self) -> int:
-        """How many cases were scored at least once."""
-        return len({result.case for result in self.results})
+        """How many cases were tried."""
+        return len({r.case for r in self.results} | {f.case for f in self.failures})
 
     @property
     def n(self) -> int:
@@ -51,7 +51,7 @@ class TrainEpochResult(Scores):
 
     epoch: int
     changed: bool = False
-    """Whether the policy is another one than before the epoch."""
+    """Whether the policy is another one than the one that the rollouts ran under."""
     taken_up: int = 0
     """Rollouts that an earlier, interrupted attempt at the same run had recorded; they were not run again."""
     left: int = 0
@@ -65,6 +65,7 @@ class TrainEpochResult(Scores):
             update={
                 "results": self.results + batch.results,
                 "failures": self.failures + batch.failures,
+                "changed": self.changed or batch.changed,
                 "taken_up": self.taken_up + batch.taken_up,
                 "left": self.left + batch.left,
                 "training": self.training + batch.training,

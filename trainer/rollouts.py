@@ -92,6 +92,23 @@ async def run_trials(
     return [failures[index] for index in sorted(failures)]
 
 
+async def score_trials(
+    executor: RolloutExecutor,
+    trials: Sequence[Trial],
+    conditions: Conditions,
+    progress: Progress | None = None,
+) -> tuple[list[TrialResult], list[TrialFailure]]:
+    """Run trials for their scores only; return those and what failed, both in the order of the trials."""
+    scores: dict[tuple[str, int], TrialResult] = {}
+
+    async def accept(trial: Trial, rollout: Rollout) -> None:
+        if rollout.evaluation is not None:  # `_checked` sees to it
+            scores[trial.key] = result_of(trial, rollout.evaluation)
+
+    failures = await run_trials(executor, trials, conditions, accept, progress)
+    return [scores[trial.key] for trial in trials if trial.key in scores], failures
+
+
 async def _attempt(executor: RolloutExecutor, trial: Trial, conditions: Conditions) -> Rollout | TrialFailure:
     """Return the rollout of one trial, or why there is none that counts."""
     limit = asyncio.timeout(conditions.time_limit)

@@ -5,7 +5,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from trainer import environment
-from trainer.environment import load_environment
+from trainer.environment import load_environment, world_of
+from xpstore.config import EnvironmentSettings
 from xpstore.errors import UsageError
 
 
@@ -52,3 +53,17 @@ def test_options_that_it_does_not_take_say_why():
     with pytest.raises(UsageError, match=r"does not take its options: unknown option \['colour'\]") as caught:
         load_environment("picky", {"colour": "red"})
     assert "environment.options" in caught.value.hint
+
+
+def test_other_options_are_another_world():
+    plain, small, large = (world_of(EnvironmentSettings("picky", o)) for o in ({}, {"size": 1}, {"size": 2}))
+    assert plain.id == "picky"
+    assert len({plain.id, small.id, large.id}) == 3
+    assert small.environment == ("made", {"size": 1})
+    assert small.id.startswith("picky#")
+
+
+def test_a_store_without_an_environment_says_what_to_write():
+    with pytest.raises(UsageError, match="names no environment") as caught:
+        world_of(EnvironmentSettings())
+    assert "[environment]" in caught.value.hint

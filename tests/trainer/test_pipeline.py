@@ -21,7 +21,7 @@ from trainer.components.policy_updater import (
 from trainer.components.snapshotter import CommitSnapshotter, ContentHashPolicySnapshotter
 from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.context import ApplyContext, CaseLoadContext, PipelineContext
-from trainer.domain import Message, TextPart
+from trainer.domain import EditResult, Message, TextPart
 from trainer.errors import RolloutError
 from trainer.importers import iter_rollouts
 from trainer.offline import OfflineEditor, OfflineExtractor
@@ -30,7 +30,8 @@ from trainer.pipeline import OfflinePolicyOptimizationPipeline
 from trainer.store_door import StoreDoor
 from trainer.trials import stamp_of
 from xpstore import evidence
-from xpstore.experience import ExperienceSet
+from xpstore.experience import ExperienceSet, MemoryFile
+from xpstore.gradient import PatchSemanticGradient
 from xpstore.init import init
 from xpstore.location import Location
 
@@ -222,6 +223,41 @@ def test_a_run_that_is_done_is_done(store):
     assert more.epochs[0].taken_up == 0
 
 
+class Counting(CaseEditor):
+    """Writes how many rollouts there are, so that every epoch changes the page."""
+
+    async def edit(self, analyses, experience_set, context):
+        current = experience_set.get("count")
+        return EditResult(
+            gradients=(
+                PatchSemanticGradient(
+                    before_file=MemoryFile(name="count", content=current.text) if current else None,
+                    after_file=MemoryFile(name="count", content=page("count", f"{len(analyses)} so far.")),
+                    rollouts=tuple(a.rollout.id for a in analyses),
+                    evidence_trajectory_uris=tuple(t.uri for a in analyses for t in a.trajectories),
+                    rationale="counted",
+                    confidence=0.5,
+                ),
+            )
+        )
+
+
+def test_a_run_with_several_epochs_goes_on_in_the_epoch_where_it_was(store):
+    def run(epochs, executor):
+        context = CONTEXT.model_copy(update={"max_epochs": epochs})
+        loader = ListCaseLoader(cases("a", "b"))
+        return in_store(store, lambda made, p: made.train(loader, p, context), executor, editor=Counting())
+
+    first = run(3, ScriptedExecutor())
+    executor = ScriptedExecutor()
+    again = run(4, executor)
+    assert [e.taken_up for e in again.epochs] == [2, 2, 2, 0]
+    assert [e.results for e in again.epochs[:3]] == [e.results for e in first.epochs]
+    assert {told.metadata["trial"] for _, told in executor.seen} == {3}
+    (text,) = texts(Location.find(store), "train/r1").values()
+    assert "8 so far." in text
+
+
 def evaluate(made, policy, *names, **more):
     return made.eval(
         ListCaseLoader(cases(*names)), policy, CONTEXT.model_copy(update={"time_limit": 0.2}), **more
@@ -248,15 +284,6 @@ def test_a_missing_evaluation_is_an_error_that_names_the_case(store):
     assert [(f.name, f.stage) for f in result.failures] == [("unscored", "evaluate"), ("crash", "execute")]
     assert "case 'unscored' has no evaluation" in result.failures[0].error
     assert (result.passed, result.n, result.accuracy) == (0, 1, 0.0)
-
-
-def test_what_is_known_is_not_tried_again(store):
-    (first, _) = cases("a", "b")
-    executor = ScriptedExecutor()
-    result = in_store(
-        store, lambda made, p: evaluate(made, p, "a", "b", trials=2, known={(first.id, 1)}), executor
-    )
-    assert [(r.name, r.trial) for r in result.results] == [("a", 0), ("b", 0), ("b", 1)]
 
 
 def test_rollouts_from_elsewhere_are_learned_and_masked(store):

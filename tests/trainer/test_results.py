@@ -20,7 +20,7 @@ def test_failures_are_neither_passed_nor_failed():
         results=(result_of(TRIALS[0], GOOD), result_of(TRIALS[2], HALF)),
         failures=(failure_of(TRIALS[1], "execute", "no"),),
     )
-    assert (result.cases, result.n, result.passed) == (1, 2, 1)
+    assert (result.cases, result.n, result.passed) == (2, 2, 1)
     assert (result.accuracy, result.average_score) == (0.5, 0.75)
 
 

@@ -32,12 +32,17 @@ class BatchPolicyTrainer:
         context: PipelineContext,
         analyses: Sequence[RolloutAnalysis] | None = None,
     ) -> RolloutTrainingResult:
-        """Learn from the rollouts. What one stage cannot handle is in `failures`."""
+        """Learn from the rollouts. What one stage cannot handle is in `failures`.
+
+        Edits are made to the policy as it is now, which may have moved on since the rollouts ran.
+        """
+        del policy_set
         learner = self._engine.learner
         received = await self._journal.receive(rollouts, learner, again=context.apply_context.again)
         done, failures = await self._analyses(received.fresh, analyses, context)
         await self._journal.analysed(done, learner)
-        edits, missed = await self._engine.estimate(done, received.earlier, policy_set, context)
+        latest = await self._engine.reload()
+        edits, missed = await self._engine.estimate(done, received.earlier, latest, context)
         everything = [*received.earlier, *done]
         planned = await self._engine.plan_and_apply(edits.gradients, everything, context)
         nothing = _nothing(done, edits, missed)

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from tests.builders import git, make_store, texts
+from tests.trainer.doubles import CaseEditor, ScriptedEnvironment, rollout
+from trainer import environment
+from trainer.loop import LoopOptions, prepare, train_loop
+from trainer.store_door import StoreDoor
+from xpstore import evaluation, evidence
+from xpstore.errors import UsageError
+from xpstore.location import Location
+
+pytestmark = pytest.mark.usefixtures("desk")
+SETTINGS = '\n[environment]\nname = "scripted"\n\n[evaluation]\ntrials = 2\nseed = 5\n'
+
+
+def write_suites(root, **suites):
+    (root / "cases").mkdir(exist_ok=True)
+    for suite, names in suites.items():
+        lines = [rollout(name).case.model_dump_json() + "\n" for name in names]
+        (root / "cases" / f"{suite}.jsonl").write_text("".join(lines), encoding="utf-8")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "Write cases")
+
+
+@pytest.fixture
+def store(tmp_path):
+    root = tmp_path / "s"
+    make_store(root)
+    config = root / "xp.toml"
+    text = re.sub(r"\n# [^\n]*\n\[evaluation\](\n[^\n\[]+)*", "", config.read_text(encoding="utf-8"))
+    config.write_text(text + SETTINGS, encoding="utf-8")
+    write_suites(root, train=["a", "b", "c"], test=["d", "e"])
+    return root
+
+
+@pytest.fixture
+def desk(monkeypatch):
+    """The one environment; the learner writes a page per case, so a case that was trained is done well."""
+    made = ScriptedEnvironment()
+    monkeypatch.setattr(environment, "load_environment", lambda *_: made)
+    monkeypatch.setattr("trainer.assembly.OfflineEditor", CaseEditor)
+    return made.executor()
+
+
+def run(store, **options):
+    said = []
+    options = LoopOptions(**{"trials": 2, "time_limit": 0.2, **options})
+    report = asyncio.run(train_loop(store, options, say=lambda stage: said.append(stage.line)))
+    return report, said
+
+
+def test_baseline_epochs_final_and_the_difference(store):
+    write_suites(store, test=["a2", "e"])
+    report, said = run(store, epochs=2)
+    assert [line.partition(" accuracy")[0] for line in said] == [
+        "[baseline_eval] epoch=-1 cases=2",
+        "[train_epoch] epoch=0 cases=3",
+        "[train_epoch] epoch=1 cases=3",
+        "[final_eval] epoch=2 cases=2",
+    ]
+    assert report.branch == f"train/{report.run_id}"
+    assert (
+        list(report.epochs[0].commits)
+        == git(store, "log", "--reverse", "--format=%H", f"main..{report.branch}").split()
+    )
+    assert texts(Location.find(store), report.branch).keys() == {"a", "b", "c"}
+    assert (report.epochs[0].accuracy, report.epochs[1].accuracy) == (0.0, 1.0)
+    assert report.delta == 0.0  # nothing that was taught is tested
+    assert report.exit_code == 0
+    assert report.baseline.trials == 2
+    assert report.final.commit == git(store, "rev-parse", report.branch)
+
+
+def test_the_test_suite_teaches_nothing(store, desk):
+    run(store)
+    training = {name for name, told in desk.seen if told.training}
+    measured = {name for name, told in desk.seen if not told.training}
+    assert (training, measured) == ({"a", "b", "c"}, {"d", "e"})
+    loc = Location.find(store)
+    cases = [evidence.read(loc, path) for path in evidence.listing(loc, "cases")]
+    assert len(cases) == 3
+
+
+def test_the_same_command_again_runs_nothing(store, desk):
+    first, said = run(store)
+    desk.seen.clear()
+    again, said_again = run(store)
+    assert desk.seen == []
+    assert again.run_id == first.run_id
+    assert [line.partition(" commits")[0] for line in said_again] == [
+        line.partition(" commits")[0] for line in said
+    ]
+    assert (again.baseline.reused, again.final.reused, again.epochs[0].taken_up) == (4, 4, 6)
+    assert again.epochs[0].commits == ()
+
+
+@pytest.mark.parametrize("other", [{"seed": 6}, {"trials": 3}, {"train_limit": 2}])
+def test_another_seed_or_suite_is_another_run(store, desk, other):
+    async def run_id(**options):
+        async with StoreDoor(store) as door:
+            return (await prepare(door, LoopOptions(**options))).target.run_id
+
+    assert asyncio.run(run_id()) == asyncio.run(run_id(epochs=4, eval_limit=1))
+    assert asyncio.run(run_id()) != asyncio.run(run_id(**other))
+    assert desk.seen == []
+
+
+def test_limits_and_no_evaluation(store, desk):
+    report, said = run(store, train_limit=1, evaluate=False)
+    assert (report.baseline, report.final, report.delta) == (None, None, None)
+    assert [line.split()[:3] for line in said] == [["[train_epoch]", "epoch=0", "cases=1"]]
+    assert {name for name, _ in desk.seen} == {"a"}
+    report, _ = run(store, train_limit=1, eval_limit=1, eval_trials=1)
+    assert (report.baseline.cases, report.baseline.n) == (1, 1)
+
+
+def test_what_cannot_run_is_reported_and_the_exit_code_says_so(store):
+    write_suites(store, train=["a", "crash"], test=["d", "unscored"])
+    report, _ = run(store)
+    assert {f.name for f in report.epochs[0].failures} == {"crash"}
+    assert {f.name for f in report.final.failures} == {"unscored"}
+    assert report.epochs[0].errors == 2
+    assert report.exit_code == 1
+    assert "a" in texts(Location.find(store), report.branch)
+
+
+def test_where_nothing_is_learned_the_final_evaluation_is_the_baseline(store):
+    write_suites(store, train=["silent"])
+    report, _ = run(store, epochs=3)
+    assert "epoch 0 changed nothing" in report.stopped
+    assert report.final.reused == report.final.n
+    assert report.final.commit == git(store, "rev-parse", "main")
+    assert len(evaluation.of_commit(Location.find(store), report.final.commit)) == 1
+    assert git(store, "branch", "--list", "train/*") == ""
+
+
+def test_a_store_without_environment_or_cases_is_one_clear_error(store, tmp_path):
+    bare = tmp_path / "bare"
+    make_store(bare)
+    with pytest.raises(UsageError, match="names no environment"):
+        run(bare)
+    git(store, "rm", "-q", "cases/test.jsonl")
+    git(store, "commit", "-q", "-m", "Remove the tests")
+    with pytest.raises(UsageError, match=r"no cases in cases/test.jsonl at main"):
+        run(store)
+    report, _ = run(store, evaluate=False)
+    assert report.epochs
+
+
+def test_a_leak_stops_it_before_anything_runs(store, desk):
+    write_suites(store, test=["a"])
+    with pytest.raises(UsageError, match="is in suite 'train' too"):
+        run(store)
+    assert desk.seen == []

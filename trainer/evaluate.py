@@ -1,0 +1,126 @@
+"""Measuring the experiences at a commit on a suite; what is on record is not paid for again.
+
+The key of a measurement (xpstore/evaluation.py) names everything that decides a score. A record with
+failures is completed: the trials that failed are run again, and the whole becomes its next repetition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.rollouts import Conditions, score_trials
+from trainer.suite import suite_digest
+from trainer.trials import seed_of, trials_of
+from xpstore import evaluation
+from xpstore.evaluation import EvaluationKey, EvaluationRecord
+from xpstore.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.domain import Case
+    from trainer.environment import World
+    from trainer.rollouts import Progress
+    from trainer.store_door import StoreDoor
+    from xpstore.experience import ExperienceSet
+    from xpstore.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What is to be measured, but for the experiences."""
+
+    world: World
+    suite: str
+    cases: Sequence[Case]
+    trials: int
+    """Attempts at each case."""
+    seed: int
+    """What the trials' seeds are derived from (trials.py)."""
+    parallel: int = 8
+    time_limit: float | None = None
+    """Seconds that one attempt may take; None = no limit."""
+    fresh: bool = False
+    """Measure again, whatever is on record."""
+
+    def key(self, experiences: str) -> EvaluationKey:
+        """Return the key of measuring a tree of experiences."""
+        who = self.world.environment
+        return EvaluationKey(
+            experiences=experiences,
+            suite=self.suite,
+            suite_digest=suite_digest(self.cases),
+            trials=self.trials,
+            seeds=tuple(seed_of(self.seed, number, training=False) for number in range(self.trials)),
+            agent=who.agent,
+            model=who.model,
+            simulator=who.simulator,
+            environment=self.world.id,
+            code=who.version,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A record, and how it came about."""
+
+    record: EvaluationRecord
+    reused: int
+    """How many of its scores were on record before."""
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether nothing had to be run."""
+        return self.reused == self.record.n and not self.record.failures
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a trial could not be scored, or none was; else 0."""
+        return 1 if self.record.failures or not self.record.n else 0
+
+
+async def measure(
+    door: StoreDoor, ref: str, what: Measurement, progress: Progress | None = None, stage: str = "evaluate"
+) -> Measured:
+    """Return how the experiences at a ref do; keep what is new. No analysis, and no policy is written.
+
+    Where no trial could be scored, nothing is kept. Raises NotFoundError for an unknown ref.
+    """
+    policy_set, key, known = await door.call(lambda location: _known(location, ref, what))
+    if known and not known.failures and not what.fresh:
+        return Measured(known, known.n)
+    kept = known.results if known and not what.fresh else ()
+    done = {(result.case, result.trial) for result in kept}
+    trials = trials_of(what.cases, what.trials, what.seed, training=False)
+    conditions = Conditions(
+        policy_set=policy_set,
+        snapshot_id=policy_set.snapshot_id,
+        training=False,
+        metadata={},
+        parallel=what.parallel,
+        time_limit=what.time_limit,
+        stage=stage,
+    )
+    missing = [trial for trial in trials if trial.key not in done]
+    results, failures = await score_trials(what.world.environment.executor(), missing, conditions, progress)
+    scored = {(result.case, result.trial): result for result in (*kept, *results)}
+    record = EvaluationRecord(
+        key=key,
+        commit=policy_set.snapshot_id,
+        results=tuple(scored[trial.key] for trial in trials if trial.key in scored),
+        failures=tuple(failures),
+        fresh=known.fresh + 1 if known else 0,
+    )
+    if results:
+        await door.call(lambda location: evaluation.write(location, record))
+    return Measured(record, len(kept))
+
+
+def _known(
+    location: Location, ref: str, what: Measurement
+) -> tuple[ExperienceSet, EvaluationKey, EvaluationRecord | None]:
+    """Return the experiences at a ref, the key of measuring them, and the newest record under it."""
+    policy_set = snapshot(location, ref)
+    key = what.key(evaluation.experiences_at(location, policy_set.snapshot_id))
+    return policy_set, key, evaluation.find(location, key)

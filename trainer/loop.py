@@ -1,0 +1,180 @@
+"""`xp train` without files: baseline, epochs on the training cases, final evaluation (RFC §8.1, §15.2).
+
+A run is named by what it starts from: the experiences of main, the training cases, seed, environment and
+learner. So the same command finds the branch and the rollouts of a run that was interrupted and goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.assembly import LEARNER, offline_trainer
+from trainer.components.case_loader import ListCaseLoader
+from trainer.components.memory_store import ExperienceSetLoader
+from trainer.components.snapshotter import CommitSnapshotter
+from trainer.context import ApplyContext, PatchMergePolicyOptimizerContext, PipelineContext
+from trainer.environment import world_of
+from trainer.evaluate import Measurement, measure
+from trainer.journal import GitJournal
+from trainer.pipeline import OfflinePolicyOptimizationPipeline
+from trainer.report import BASELINE_EPOCH, LoopReport, delta_of, epoch_stage, evaluation_stage
+from trainer.store_door import StoreDoor
+from trainer.suite import load_suites, suite_digest
+from xpstore.evaluation import experiences_at
+from xpstore.hashing import content_id
+from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from trainer.domain import Case
+    from trainer.environment import World
+    from trainer.report import EpochStage, EvaluationStage, Stage
+    from trainer.results import TrainEpochResult
+    from trainer.rollouts import Progress
+    from xpstore.location import Location
+
+
+class LoopOptions(Frozen):
+    """The options of the loop."""
+
+    epochs: int = 1
+    trials: int = 8
+    """Training trials of each case in an epoch."""
+    eval_trials: int | None = None
+    """Test trials of each case; None = as xp.toml says."""
+    train_limit: int | None = None
+    """At most so many training cases, the first ones."""
+    eval_limit: int | None = None
+    seed: int | None = None
+    """What all seeds are derived from; None = as xp.toml says."""
+    parallel: int = 8
+    time_limit: float | None = None
+    """Seconds that one rollout may take."""
+    evaluate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A training run before it begins."""
+
+    world: World
+    options: LoopOptions
+    start: str
+    """The commit of main that it starts from."""
+    target: ApplyContext
+    cases: tuple[Case, ...]
+    measurement: Measurement | None
+    """How it is measured before and after; None = not at all."""
+
+    @property
+    def context(self) -> PipelineContext:
+        """The pipeline's context. Training seeds come from the run id, which has the base seed in it."""
+        return PipelineContext(
+            optimization_context=PatchMergePolicyOptimizerContext(run_id=self.target.run_id),
+            apply_context=self.target,
+            max_epochs=self.options.epochs,
+            trials=self.options.trials,
+            seed=int(self.target.run_id, 16),
+            time_limit=self.options.time_limit,
+            parallel=self.options.parallel,
+        )
+
+
+async def prepare(door: StoreDoor, options: LoopOptions) -> Run:
+    """Return the run that these options name. Writes and executes nothing.
+
+    Raises UsageError: no environment, no cases, a case that is in two suites.
+    """
+    return await door.call(lambda location: _prepare(location, options))
+
+
+async def train_loop(
+    location: Path,
+    options: LoopOptions,
+    *,
+    store: str | None = None,
+    say: Callable[[Stage], None] | None = None,
+    progress: Progress | None = None,
+) -> LoopReport:
+    """Train on the store's own cases; `say` hears of every stage as it ends. Raises XpError.
+
+    What was recorded and committed before an error or an interrupt stays.
+    """
+    heard = say or (lambda _: None)
+    async with StoreDoor(location, store) as door:
+        run = await prepare(door, options)
+
+        async def measured(stage: str, epoch: int, commit: str) -> EvaluationStage | None:
+            if run.measurement is None:
+                return None
+            done = evaluation_stage(
+                stage, epoch, await measure(door, commit, run.measurement, progress, stage)
+            )
+            heard(done)
+            return done
+
+        baseline = await measured("baseline_eval", BASELINE_EPOCH, run.start)
+        pipeline = OfflinePolicyOptimizationPipeline(
+            snapshotter=CommitSnapshotter(),
+            rollout_executor=run.world.environment.executor(),
+            policy_trainer=offline_trainer(door, run.target, progress=progress),
+            journal=GitJournal(door, run.target.branch),
+            progress=progress,
+        )
+        epochs: list[EpochStage] = []
+
+        def on_epoch(done: TrainEpochResult) -> None:
+            epochs.append(epoch_stage(done, run.target))
+            heard(epochs[-1])
+
+        policy_set = await ExperienceSetLoader(door).load(run.start)
+        result = await pipeline.train(ListCaseLoader(run.cases), policy_set, run.context, on_epoch=on_epoch)
+        after = result.policy_set.snapshot_id
+        final = await measured("final_eval", len(epochs), after)
+    return LoopReport(
+        run_id=run.target.run_id,
+        branch=run.target.branch,
+        environment=run.world.id,
+        agent=run.world.environment.agent,
+        baseline=baseline,
+        epochs=tuple(epochs),
+        final=final,
+        delta=delta_of(baseline, final),
+        stopped=result.stopped,
+    )
+
+
+def _prepare(location: Location, options: LoopOptions) -> Run:
+    config = location.config
+    world = world_of(config.environment)
+    suites = load_suites(location, config.main, "train", *(["test"] if options.evaluate else []))
+    start = location.resolve(config.main)
+    cases = tuple(suites["train"][: options.train_limit])
+    seed = config.evaluation.seed if options.seed is None else options.seed
+    who = world.environment
+    name = [
+        experiences_at(location, start),
+        *(suite_digest(cases), options.trials, seed, LEARNER),
+        *(world.id, who.agent, who.model, who.simulator, who.version),
+    ]
+    run_id = content_id(name)[:8]
+    measurement = Measurement(
+        world=world,
+        suite="test",
+        cases=suites["test"][: options.eval_limit] if options.evaluate else [],
+        trials=options.eval_trials or config.evaluation.trials,
+        seed=seed,
+        parallel=options.parallel,
+        time_limit=options.time_limit,
+    )
+    return Run(
+        world=world,
+        options=options,
+        start=start,
+        target=ApplyContext(run_id=run_id, branch=f"{location.candidate_prefix}{run_id}", start=start),
+        cases=cases,
+        measurement=measurement if options.evaluate else None,
+    )
