@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from xpstore import (
     commit,
+    evaluation,
     evidence,
     forget,
     history,
     init,
+    landing,
     layout,
     note,
     revert,
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from xpstore.commit import Landed
+    from xpstore.evaluation import EvaluationRecord
     from xpstore.events import Entry
     from xpstore.evidence import EvidenceFile
     from xpstore.experience import ExperienceSet, PolicyStatus
     from xpstore.forget import Forgotten
+    from xpstore.landing import Gate, LandingResult
     from xpstore.plan import PolicyUpdatePlan
     from xpstore.revert import RevertResult
     from xpstore.review import Review
+    from xpstore.source import Source
     from xpstore.status import StatusResult
     from xpstore.trajectory import Trajectory
     from xpstore.verify import Finding
@@ -72,9 +77,14 @@ class ExperienceStore:
         """Where the store is, for the functions of the other modules."""
 
     @classmethod
-    def init(cls, path: Path | str, *, name: str = "", main: str | None = None) -> Self:
-        """Make a store: a new repository, or a folder in an existing one. Raises UsageError, RefusedError."""
-        return cls(init.init(Path(path), name=name, main=main))
+    def init(
+        cls, path: Path | str, *, name: str = "", main: str | None = None, source: Source | None = None
+    ) -> Self:
+        """Make a store: a new repository, or a folder in an existing one. Raises UsageError, RefusedError.
+
+        `source` has its first files, see `xpstore.source.read_source`.
+        """
+        return cls(init.init(Path(path), name=name, main=main, source=source))
 
     @classmethod
     def open(cls, path: Path | str = ".", *, store: str | None = None) -> Self:
@@ -107,6 +117,14 @@ class ExperienceStore:
         return commit.commit(
             self.location, plans, branch or self.main, start=start, extra_evidence=extra_evidence
         )
+
+    def land(self, branch: str, *, gate: Gate | None = None, dry_run: bool = False) -> LandingResult:
+        """Fast-forward main to a candidate, if the gate accepts it; see `xpstore.landing.land`."""
+        return landing.land(self.location, branch, gate=gate, dry_run=dry_run)
+
+    def evaluations(self, ref: str = "") -> list[EvaluationRecord]:
+        """Return what is on record of how the experiences at a ref did. Raises NotFoundError, FormatError."""
+        return evaluation.of_commit(self.location, self.location.resolve(ref or self.main))
 
     def log(self, ref: str = "", *, name: str | None = None, limit: int | None = None) -> Iterator[Entry]:
         """Yield the commits that changed experiences, newest first; `ref` may be a range."""

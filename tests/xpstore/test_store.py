@@ -36,6 +36,8 @@ def test_the_face_reads_and_changes_one_store(tmp_path: Path):
     assert rollout["case"] == {"name": "case"}
     assert opened.trajectory(lesson.trajectory.id) == lesson.trajectory
     assert {e["event"] for e in opened.ledger(lesson.rollout)} == {"received", "analysed", "planned"}
+    assert opened.land("train/1", dry_run=True).candidate.plan_ids == (lesson.plan.plan_id,)
+    assert opened.evaluations("train/1") == []
     opened.deprecate(["a"], "train/1")
     opened.archive(["a"], "train/1")
     assert opened.promote(["a"], "train/1", dry_run=True).commit == ""
