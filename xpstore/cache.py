@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xpstore.objects import Commit, GitObject, Tree, parse_commit
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from xpstore.objects import Commit, GitObject, Tree
 
 TREE_LINES = 200_000
 """How many lines of trees are remembered, about 40 MB."""
@@ -42,5 +42,5 @@ class ObjectCache:
         for item in objects:
             if item.tree is not None:
                 self.add_tree(item.id, item.tree)
-            elif item.kind == "commit":
-                self.add_commit(parse_commit(item))
+            elif item.commit is not None:
+                self.add_commit(item.commit)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +21,15 @@ from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
 from xpstore.loose import LooseObjects, ref_files
 from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_tree
+from xpstore.refs import Move, PlainRefs
 from xpstore.trees import EMPTY, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pygit2.transaction import ReferenceTransaction
+
+__all__ = ["Busy", "Move", "Repo"]
 
 FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises when git or the disk says no."""
@@ -37,17 +39,6 @@ OPEN_PACKS = 64
 """How many packs of its own a writer keeps open: libgit2 closes none, even where the file is gone."""
 NEUTRAL = ("xpstore", "xpstore@xpstore.invalid")
 """The committer where git has no identity: containers, CI."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One ref to move. `old` None = it must not exist; `new` None = delete it."""
-
-    ref: str
-    old: str | None
-    new: str | None
-    reason: str
-    """The line in the reflog."""
 
 
 class Busy(Exception):  # noqa: N818 - not an error for people: the caller tries again
@@ -82,7 +73,7 @@ class Repo:
         self._known = ObjectCache()
         self.written = 0
         """How many groups of objects this process has written here."""
-        self._identified = False
+        self._who: tuple[str, str] | None = None
 
     @classmethod
     def discover(cls, path: Path) -> Repo | None:
@@ -193,8 +184,9 @@ class Repo:
         right; what it raises stops the move. Raises Busy where another process holds a lock.
         The store lock (lock.py) should be held: it spares our own writers the retries.
         """
-        if not self._identified:
-            self.person()
+        if before is None and self._swap_plain(moves):
+            return True
+        self._identity()
         with ExitStack() as stack:
             # locked in the opposite order, so that leaving the stack writes the first move first
             locked = [(move, stack.enter_context(self._locked(move.ref))) for move in reversed(moves)]
@@ -211,6 +203,17 @@ class Repo:
         # that is synced after its renaming has its name on the disk as well.
         with _failing("sync the refs", self.place):
             sync([f"{self.common_dir}/{move.ref}" for move in moves])
+        return True
+
+    def _swap_plain(self, moves: Sequence[Move]) -> bool:
+        plain = PlainRefs(str(self.common_dir), moves)
+        try:
+            if not plain.lock():
+                return False
+            with _failing("move the refs", self.place):
+                plain.move(self.person())
+        finally:
+            plain.release()
         return True
 
     @contextmanager
@@ -374,15 +377,18 @@ class Repo:
     def person(self) -> Person:
         """Return the user's git identity, or a neutral one, at this moment."""
         name, email = self._identity()
-        self._raw.set_ident(name, email)  # the reflog's who
-        self._identified = True
         now = time.time()
         return Person(name, email, int(now), time.localtime(now).tm_gmtoff // 60)
 
     def _identity(self) -> tuple[str, str]:
+        """Return name and address, and make them the reflog's who. A process keeps the ones it has found."""
+        if self._who:
+            return self._who
         with _failing("read the configuration", self.place):
             try:
                 user = self._raw.default_signature
+                who = self._who = user.name, user.email
             except (KeyError, ValueError):  # name or address is missing, or is empty
-                return NEUTRAL
-        return user.name, user.email
+                who = NEUTRAL
+            self._raw.set_ident(*who)
+        return who

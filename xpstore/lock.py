@@ -50,7 +50,7 @@ def store_lock(common_dir: Path) -> Iterator[None]:
         held = _held.setdefault(common_dir, _Held())
     with held.guard:
         if held.depth == 0:
-            held.handle = _open(common_dir / FILE)
+            held.handle = _open(f"{common_dir}/{FILE}")
         held.depth += 1
         try:
             yield
@@ -60,7 +60,7 @@ def store_lock(common_dir: Path) -> Iterator[None]:
                 os.close(held.handle)
 
 
-def _open(path: Path) -> int:
+def _open(path: str) -> int:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -84,11 +84,11 @@ class Intent:
 def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
     """Note what is going to be moved; () when it is done. The store lock is held."""
     rows = [[i.ref, i.old, i.new, list(i.worktrees)] for i in intents]
-    data = json.dumps(rows).encode() if rows else b""
     handle = _held[common_dir].handle
     try:
         os.ftruncate(handle, 0)
-        os.pwrite(handle, data, 0)
+        if rows:
+            os.pwrite(handle, json.dumps(rows).encode(), 0)
     except OSError as error:
         raise RepositoryError(
             f"cannot write {common_dir / FILE}: {error.strerror or error}",
@@ -98,9 +98,13 @@ def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
 
 def read_intents(common_dir: Path) -> tuple[Intent, ...]:
     """Return what a killed writer was moving; () after a clean end. The store lock is held."""
-    data = os.pread(_held[common_dir].handle, 1 << 20, 0)
+    handle = _held[common_dir].handle
+    size = os.fstat(handle).st_size
+    if not size:
+        return ()
+    data = os.pread(handle, size, 0)
     try:
-        return tuple(_intent(row) for row in json.loads(data or b"[]"))
+        return tuple(_intent(row) for row in json.loads(data))
     except (ValueError, TypeError):
         return ()  # killed while it wrote this, or emptied by a loss of power: nothing was moved yet
 

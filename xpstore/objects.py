@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -27,13 +28,21 @@ class GitObject:
     id: str
     tree: Tree | None = field(default=None, compare=False, repr=False)
     """What the bytes of a tree say, where it is known."""
+    commit: Commit | None = field(default=None, compare=False, repr=False)
+    """What the bytes of a commit say, where it is known."""
 
 
-def make(kind: ObjectKind, data: bytes, tree: Tree | None = None) -> GitObject:
-    """Return an object with its id (SHA-1, forty hex digits)."""
-    digest = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)), usedforsecurity=False)
-    digest.update(data)
-    return GitObject(kind, data, digest.hexdigest(), tree)
+_HEADS = {"commit": b"commit %d\0", "tree": b"tree %d\0", "blob": b"blob %d\0"}
+
+
+def object_id(kind: ObjectKind, data: bytes) -> str:
+    """Return the id of an object (SHA-1, forty hex digits)."""
+    return hashlib.sha1(_HEADS[kind] % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def make(kind: ObjectKind, data: bytes) -> GitObject:
+    """Return an object with its id."""
+    return GitObject(kind, data, object_id(kind, data))
 
 
 class Entry(NamedTuple):
@@ -113,7 +122,8 @@ class Tree:
 
     def to_object(self) -> GitObject:
         """Return the object that git keeps."""
-        return make("tree", b"".join(self._lines.values()), self)
+        data = b"".join(self._lines.values())
+        return GitObject("tree", data, object_id("tree", data), self)
 
 
 UTF8 = ("utf-8", "surrogateescape")
@@ -170,23 +180,21 @@ class Person:
 
     def line(self) -> str:
         """Return the form that a commit object has; what git forbids in a name is dropped."""
+        who = self.cleaned()
         sign = "-" if self.offset < 0 else "+"
         hours, minutes = divmod(abs(self.offset), 60)
-        return f"{_plain(self.name)} <{_plain(self.email)}> {self.time} {sign}{hours:02}{minutes:02}"
+        return f"{who.name} <{who.email}> {self.time} {sign}{hours:02}{minutes:02}"
+
+    def cleaned(self) -> Person:
+        """Return the person as a commit object names it."""
+        name, email = _plain(self.name), _plain(self.email)
+        return self if (name, email) == (self.name, self.email) else replace(self, name=name, email=email)
 
 
+@lru_cache(64)
 def _plain(text: str) -> str:
     kept = "".join(" " if c in "<>\n\r\0" else c for c in text).strip(" .,:;\"'")
-    return " ".join(kept.split()) or "unknown"
-
-
-def make_commit(
-    tree: str, parents: Sequence[str], author: Person, committer: Person, message: str
-) -> GitObject:
-    """Return the commit; the message is stored as UTF-8."""
-    head = [f"tree {tree}", *(f"parent {p}" for p in parents)]
-    head += [f"author {author.line()}", f"committer {committer.line()}", "", message]
-    return make("commit", "\n".join(head).encode("utf-8", "replace"))
+    return " ".join(kept.split()).encode("utf-8", "replace").decode() or "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,20 +209,14 @@ class Commit:
     message: str
 
 
-_PERSON = re.compile(r"(.*) <(.*)> (\d+) ([+-])(\d\d)(\d\d)")
-
-
-def parse_commit(item: GitObject) -> Commit:
-    """Return what `make_commit` made. Raises ValueError for other forms (signed, another encoding)."""
-    head, _, message = item.data.decode().partition("\n\n")
-    tree, *parents, author, committer = (line.partition(" ")[2] for line in head.split("\n"))
-    return Commit(item.id, tree, tuple(parents), _person(author), _person(committer), message)
-
-
-def _person(line: str) -> Person:
-    match = _PERSON.fullmatch(line)
-    if match is None:
-        raise ValueError(f"{line!r} names no person")
-    name, email, time, sign, hours, minutes = match.groups()
-    offset = int(hours) * 60 + int(minutes)
-    return Person(name, email, int(time), -offset if sign == "-" else offset)
+def make_commit(
+    tree: str, parents: Sequence[str], author: Person, committer: Person, message: str
+) -> GitObject:
+    """Return the commit; the message is stored as UTF-8."""
+    head = [f"tree {tree}", *(f"parent {p}" for p in parents)]
+    head += [f"author {author.line()}", f"committer {committer.line()}", ""]
+    text = message.encode("utf-8", "replace")
+    data = "\n".join([*head, ""]).encode("utf-8", "replace") + text
+    made = object_id("commit", data)
+    who = author.cleaned(), committer.cleaned()
+    return GitObject("commit", data, made, commit=Commit(made, tree, tuple(parents), *who, text.decode()))

@@ -144,11 +144,15 @@ def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
 
 def _header(code: int, size: int) -> bytes:
     first, size = code << 4 | size & 15, size >> 4
-    out = bytearray()
-    while size:
-        out.append(first | 0x80)
-        first, size = size & 0x7F, size >> 7
-    out.append(first)
+    if not size:
+        return bytes((first,))
+    if size < 0x80:
+        return bytes((first | 0x80, size))
+    out = bytearray((first | 0x80,))
+    while size >= 0x80:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    out.append(size)
     return bytes(out)
 
 

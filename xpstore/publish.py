@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 import time
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xpstore import lock, pack, worktree
@@ -73,7 +74,8 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
         lock.write_intents(repo.common_dir, intents)
         followed: list[tuple[Move, list[Path]]] = []
         try:
-            if not repo.swap(moves, lambda: _follow(zip(moves, places, strict=True), followed)):
+            follow = partial(_follow, list(zip(moves, places, strict=True)), followed)
+            if not repo.swap(moves, follow if any(places) else None):
                 return False
         except Busy:
             for move in moves:  # left behind by a killed process? then the next attempt gets through

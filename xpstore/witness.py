@@ -10,11 +10,10 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from xpstore.location import Location
 
 _LINE = re.compile(rb"([0-9a-f]{40}) (\d{1,9})\n")
@@ -40,7 +39,7 @@ def generation(loc: Location, tip: str) -> int:
 def recall(loc: Location) -> Seen | None:
     """Return what was remembered last; None in a fresh clone."""
     try:
-        return _parsed(_file(loc).read_bytes())
+        return _parsed(Path(_file(loc)).read_bytes())
     except OSError:  # none yet, or unreadable: as in a fresh clone
         return None
 
@@ -77,5 +76,5 @@ def continues(loc: Location, seen: Seen, tip: str) -> bool:
     return is_child or loc.repo.is_ancestor(seen.tip, tip) or generation(loc, tip) > seen.generation
 
 
-def _file(loc: Location) -> Path:
-    return loc.repo.common_dir / f"xpstore.seen-{loc.config.id}"
+def _file(loc: Location) -> str:
+    return f"{loc.repo.common_dir}/xpstore.seen-{loc.config.id}"

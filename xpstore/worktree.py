@@ -39,7 +39,11 @@ def by_branch(repo: Repo) -> dict[str, list[Path]]:
     if main and main.workdir:
         found[_branch(repo.common_dir)] = [main.workdir]
     linked = repo.common_dir / "worktrees"
-    for name in sorted(os.listdir(linked)) if linked.is_dir() else ():  # noqa: PTH208 - names are enough
+    try:
+        names = sorted(os.listdir(linked))  # noqa: PTH208 - names are enough
+    except (FileNotFoundError, NotADirectoryError):
+        return found
+    for name in names:
         try:
             folder = (linked / name / (linked / name / "gitdir").read_text().strip()).parent
         except (FileNotFoundError, NotADirectoryError):
@@ -51,9 +55,14 @@ def by_branch(repo: Repo) -> dict[str, list[Path]]:
 
 def _branch(git_dir: Path) -> str:
     try:
-        return (git_dir / "HEAD").read_text().strip().removeprefix("ref: ")
+        handle = os.open(f"{git_dir}/HEAD", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return ""
+    try:
+        text = os.read(handle, 4096).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(handle)
+    return text.strip().removeprefix("ref: ")
 
 
 def follow(places: Sequence[Path], old: str | None, new: str) -> None:

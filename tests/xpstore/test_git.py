@@ -223,4 +223,9 @@ def test_tags_and_remote_branches_name_commits(repo: Repo, tmp_path: Path) -> No
 def test_person_is_the_user_of_git_or_neutral(repo: Repo) -> None:
     assert (repo.person().name, repo.person().email) == ("Pat", "pat@example.org")
     git(repo.place, "config", "--unset", "user.name")
-    assert repo.person().email == "xpstore@xpstore.invalid"
+    assert repo.person().email == "pat@example.org"  # a process keeps what it has found
+    again = Repo.discover(repo.place)
+    assert again
+    assert again.person().email == "xpstore@xpstore.invalid"
+    git(repo.place, "config", "user.name", "Sam")
+    assert again.person().name == "Sam"
