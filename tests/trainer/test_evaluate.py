@@ -10,7 +10,7 @@ from trainer.environment import World
 from trainer.evaluate import Measured, Measurement, measure
 from trainer.store_door import StoreDoor
 from trainer.trials import seed_of
-from xpstore import evaluation
+from xpstore import evaluation, evaluation_notes
 from xpstore.commit import commit
 from xpstore.errors import NotFoundError
 
@@ -56,6 +56,8 @@ def test_a_measurement_is_on_record_and_not_paid_for_twice(loc):
     assert (lab.ran, again.record, again.is_reused) == (0, first.record, True)
     git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Code")
     assert lab("a", "b").is_reused  # another commit, the same experiences
+    noted, before = (evaluation_notes.lines(loc, loc.repo.resolve(ref)) for ref in ("main", "main~1"))
+    assert noted == before != ()
 
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"trials": 3}, {"suite": "gate"}])
