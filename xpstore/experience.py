@@ -50,6 +50,13 @@ class Experience(Frozen):
     version: int | None = None
     """How many accepted commits changed the file; for people, never compared. None = not asked for."""
 
+    @classmethod
+    def parsed(cls, name: str, document: Document, version: int | None = None) -> Experience:
+        """Return the experience of a file that is parsed already."""
+        experience = cls(name=name, text=document.text, version=version)
+        vars(experience)["document"] = document  # as the property keeps it
+        return experience
+
     @property
     def uri(self) -> str:
         """The path, relative to the store."""

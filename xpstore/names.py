@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from xpstore.errors import InvalidNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_NAME = 64
 MAX_NAME_BYTES = 200  # file systems stop at 255 bytes; `.md` and temporary suffixes need room
@@ -18,6 +22,9 @@ MAX_NAME_BYTES = 200  # file systems stop at 255 bytes; `.md` and temporary suff
 _HINT = f"use letters and digits of any script, `-` and `_`, at most {MAX_NAME} characters"
 _DEVICES = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$")
 _PLAIN = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_-]{{0,{MAX_NAME - 1}}}")  # most names; they need no closer look
+_ALL_PLAIN = re.compile(
+    r"(?:(?!(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])\0)" rf"[A-Za-z0-9_][A-Za-z0-9_-]{{0,{MAX_NAME - 1}}}\0)*"
+)
 _ZWNJ, _ZWJ, _ZWSP, _SHY = "\u200c", "\u200d", "\u200b", "\u00ad"
 _JOINERS = _ZWNJ + _ZWJ
 _MARKS = "\u061c\u200e\u200f"  # direction of the neighbours: Arabic, left, right
@@ -59,6 +66,11 @@ def check_name(name: str) -> str:
     if problem:
         raise InvalidNameError(f"invalid experience name {name!r}: {problem}", hint=_HINT)
     return nfc
+
+
+def all_plain(names: Iterable[str]) -> bool:
+    """Return whether `check_name` returns each of these as it is; False also where that is not clear."""
+    return bool(_ALL_PLAIN.fullmatch("\0".join([*names, ""])))
 
 
 def _name_problem(name: str) -> str:

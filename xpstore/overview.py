@@ -49,7 +49,7 @@ def overview(loc: Location) -> Overview:
     """Return how the store stands. Raises NotFoundError where it has no commit at all."""
     head = loc.repo.head_ref() or ""
     commit = loc.repo.ref(head or "HEAD") or loc.resolve(loc.main_ref)
-    pages, unreadable = readable(snapshot(loc, commit))
+    pages, unreadable = readable(snapshot(loc, commit, parsed=True))
     counts = Counter(page.status for page in pages)
     unfinished = [ledger.is_open(events) for _, events in ledger.ledgers(loc)]
     return Overview(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from xpstore import gitcli
+from xpstore import derived, gitcli
 from xpstore.errors import RefusedError, RepositoryError
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def purge(repo: Repo, blobs: set[str], unless_held: set[str]) -> int:
     Those of `unless_held` stay where something reaches them. Raises RefusedError where something reaches one
     of the others; then nothing is removed.
     """
+    derived.drop(repo)  # what is made from objects must not outlive them
     present = set(_present(repo, blobs | unless_held))
     if not present:
         return 0

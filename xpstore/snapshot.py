@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli, layout
-from xpstore.errors import InvalidNameError, LimitError
-from xpstore.experience import Experience, ExperienceSet
+from xpstore.errors import DocumentError, InvalidNameError, LimitError
+from xpstore.experience import Experience, ExperienceSet, experience_uri
 from xpstore.guards import check_size
-from xpstore.names import check_name
+from xpstore.names import all_plain, check_name
+from xpstore.pages import Pages
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -20,33 +23,55 @@ SUFFIX = ".md"
 NO_FILE = "it is a symbolic link or a submodule, and neither is followed"
 
 
-def snapshot(loc: Location, ref: str, *, versions: bool = False) -> ExperienceSet:
+def snapshot(loc: Location, ref: str, *, versions: bool = False, parsed: bool = False) -> ExperienceSet:
     """Return the experiences at a branch, tag or commit, sorted by name; none where the folder is missing.
 
-    With `versions` each knows how many first-parent commits changed its file. Files that cannot be an
-    experience (an invalid name, a link, no UTF-8, over a limit of xp.toml) are left out and named with the
-    reason in metadata["skipped"]. Raises NotFoundError for an unknown ref.
+    With `versions` each knows how many first-parent commits changed its file. With `parsed` their front
+    matter is read at once, and left for the next process. Files that cannot be an experience (an invalid
+    name, a link, no UTF-8, over a limit of xp.toml) are left out and named with the reason in
+    metadata["skipped"]. Raises NotFoundError for an unknown ref.
     """
     commit = loc.resolve(ref)
     here = loc.at(commit)
     root = here.in_tree(layout.EXPERIENCES)
     counts = _versions(here, commit, root) if versions else None
     names, skipped = _names(here, commit)
-    policies: list[Experience] = []
-    for name, blob in names.items():
-        version = None if counts is None else counts.get(f"{name}{SUFFIX}", 0)
-        data = here.repo.blob(blob)
+    pages = Pages.load(here.repo, here.config)
+    for name in [name for name, blob in names.items() if blob not in pages.texts]:
         try:
-            check_size(data, name, here.config.limits)
-            policies.append(Experience(name=name, text=data.decode(), version=version))
+            pages.add(names[name], _text(here, name, names[name]))
         except (LimitError, UnicodeDecodeError) as error:
             skipped[f"{name}{SUFFIX}"] = str(error)
+            del names[name]
+    if counts is None and not parsed:
+        policies = [Experience(name=name, text=pages.texts[blob]) for name, blob in names.items()]
+    else:
+        made = partial(_experience, pages, counts, parsed=parsed)
+        policies = [made(name, blob) for name, blob in names.items()]
+    pages.keep(names.values())
     return ExperienceSet(
         root_uri=root,
         policies=tuple(policies),
         snapshot_id=commit,
         metadata={"skipped": skipped} if skipped else {},
     )
+
+
+def _text(here: Location, name: str, blob: str) -> str:
+    data, limits = here.repo.blob(blob), here.config.limits
+    if len(data) > limits.file_bytes or data.count(b"\n") >= limits.file_lines:
+        check_size(data, name, limits)
+    return data.decode()
+
+
+def _experience(
+    pages: Pages, counts: Counter[str] | None, name: str, blob: str, *, parsed: bool
+) -> Experience:
+    version = None if counts is None else counts.get(f"{name}{SUFFIX}", 0)
+    if parsed:
+        with suppress(DocumentError):  # whoever asks for what it says is told
+            return Experience.parsed(name, pages.document(blob, experience_uri(name)), version)
+    return Experience(name=name, text=pages.texts[blob], version=version)
 
 
 def listing(loc: Location, ref: str) -> dict[str, str]:
@@ -60,7 +85,6 @@ def listing(loc: Location, ref: str) -> dict[str, str]:
 
 def _names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonValue]]:
     """Return the valid names with their blob ids, sorted, and the invalid file names with the reason."""
-    names: dict[str, str] = {}
     skipped: dict[str, JsonValue] = {}
     tree, root = here.repo.commit(commit).tree, here.in_tree(layout.EXPERIENCES)
     folder = here.repo.folder(tree, root)
@@ -70,20 +94,23 @@ def _names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonV
         skipped |= {o.encode("utf-8", "replace").decode(): NO_FILE for o in others if o.endswith(SUFFIX)}
     elif not files and here.repo.entry(tree, root):
         skipped[layout.EXPERIENCES] = NO_FILE
-    for file, blob in files.items():
-        if file.endswith(SUFFIX):
-            name = file.removesuffix(SUFFIX)
-            try:
-                nfc = check_name(name)
-            except InvalidNameError as error:
-                skipped[file.encode("utf-8", "replace").decode()] = str(error)
-                continue
-            if nfc == name:
-                names[name] = blob
-            else:
-                hint = "git mv it to the NFC form of its name"
-                skipped[file] = f"{file!r} is not NFC; {hint}"
-    return dict(sorted(names.items())), skipped
+    found = {file[: -len(SUFFIX)]: blob for file, blob in files.items() if file.endswith(SUFFIX)}
+    if not all_plain(found):
+        for name in list(found):
+            if problem := _problem(name):
+                skipped[f"{name}{SUFFIX}".encode("utf-8", "replace").decode()] = problem
+                del found[name]
+    return dict(sorted(found.items())), skipped
+
+
+def _problem(name: str) -> str:
+    """Return why a file's name is not that of an experience; "" where it is."""
+    try:
+        nfc = check_name(name)
+    except InvalidNameError as error:
+        return str(error)
+    hint = "git mv it to the NFC form of its name"
+    return "" if nfc == name else f"{f'{name}{SUFFIX}'!r} is not NFC; {hint}"
 
 
 def _versions(loc: Location, commit: str, root: str) -> Counter[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import fsck, git, identify
-from xpstore import purge
+from xpstore import derived, purge
 from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Repo
 
@@ -100,3 +100,10 @@ def test_reflogs_have_no_gaps_where_entries_went(place: Path):
     purge.forget_reflogs(repo(place), {doomed})
     rows = [row.split()[:2] for row in (place / ".git" / "logs" / "HEAD").read_text().splitlines()]
     assert rows == [["0" * 40, first], [first, last]]
+
+
+def test_what_was_derived_goes_with_it(place: Path):
+    commit(place, "a", "kept\n")
+    derived.write(repo(place), "x", {}, b"text of a page")
+    assert purge.purge(repo(place), {"0" * 40}, set()) == 0
+    assert derived.read(repo(place), "x", {}) is None

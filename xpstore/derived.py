@@ -1,0 +1,86 @@
+"""What is derived from the repository and kept beside it, to spare a new process the work.
+
+All of it lies in one folder of the git directory, is never in a working tree, a clone or a push, and may be
+deleted at any time. It is never trusted blindly: a file that is damaged, cut off or of another version is
+the same as none. Where it cannot be written (read-only, a full disk) everything works without it, slower.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from xpstore.git import Repo
+
+FOLDER = "xpstore.cache"
+ABANDONED = 60.0
+"""Seconds after which a draft has no writer any more."""
+
+
+def path(repo: Repo, name: str) -> Path:
+    """Return where the derived file of this name is, or would be."""
+    return repo.common_dir / FOLDER / name
+
+
+def read(repo: Repo, name: str, head: Mapping[str, object]) -> memoryview | None:
+    """Return what was written under this name and head; None where that is not there, whole."""
+    try:
+        data = path(repo, name).read_bytes()
+    except OSError:
+        return None
+    start = data.find(b"\n") + 1
+    body = memoryview(data)[start:]
+    return body if data[:start] == _head(head, body) else None
+
+
+def write(repo: Repo, name: str, head: Mapping[str, object], *parts: bytes) -> bool:
+    """Put a file there, its parts one after the other, whole or not at all; return whether that was done.
+
+    Of two processes that write at once, one does and the other leaves it.
+    """
+    target = path(repo, name)
+    draft = target.with_name(f"{name}.draft")
+    try:
+        target.parent.mkdir(exist_ok=True)
+        _clear(draft)
+        with draft.open("xb") as out:
+            try:
+                out.write(_head(head, *parts))
+                out.writelines(parts)
+                out.flush()
+                draft.replace(target)
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                raise
+    except OSError:
+        return False
+    return True
+
+
+def drop(repo: Repo) -> None:
+    """Delete everything that is derived; what cannot be deleted stays."""
+    shutil.rmtree(repo.common_dir / FOLDER, ignore_errors=True)
+
+
+def _head(head: Mapping[str, object], *parts: bytes | memoryview) -> bytes:
+    """Return the first line of a file: what it is, and the checksum of the rest."""
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    whole = {**head, "size": sum(map(len, parts)), "crc32": checksum}
+    return json.dumps(whole, sort_keys=True).encode() + b"\n"
+
+
+def _clear(draft: Path) -> None:
+    """Remove the draft of a writer that was killed."""
+    with suppress(FileNotFoundError):
+        if time.time() - draft.stat().st_mtime > ABANDONED:
+            draft.unlink()
