@@ -60,12 +60,14 @@ class Stage(Frozen):
     @property
     def line(self) -> str:
         """The line of RFC §15.5."""
+        return f"[{self.stage}] epoch={self.epoch} {self.numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """What the line says of the trials."""
         accuracy = "n/a" if self.accuracy is None else f"{self.accuracy:.2%}"
         reward = "n/a" if self.average_reward is None else f"{self.average_reward:.6f}"
-        return (
-            f"[{self.stage}] epoch={self.epoch} cases={self.cases} accuracy={accuracy}"
-            f" passed={self.passed}/{self.n} avg_reward={reward}"
-        )
+        return f"cases={self.cases} accuracy={accuracy} passed={self.passed}/{self.n} avg_reward={reward}"
 
     @property
     def remarks(self) -> list[str]:

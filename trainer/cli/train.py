@@ -1,46 +1,59 @@
-"""Learn from recorded rollouts: one commit per independent lesson.
+"""Learn from the store's cases or from recorded rollouts: one commit per lesson.
+
+Without FILE: the environment that xp.toml names runs the cases of main. The test cases are evaluated (what is
+on record is not paid for again), the training cases are tried and learned from, and the test cases are
+evaluated again. An epoch that changes nothing is the last. Interrupted, the same command goes on from what is
+on record.
 
 FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lines with "messages" and
-"score". Everything is redacted before it is kept. The commits go to a branch of their own, and agents read
-none of them before `xp land BRANCH` puts them on main. Files may be of any size: all rollouts are kept, and
-of more than 1,000, or ten megabytes, a fair share is studied.
+"score". Everything is redacted before it is kept. Files may be of any size: all rollouts are kept, and of
+more than 1,000, or ten megabytes, a fair share is studied.
 
-JSON: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied, "already":
-[id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}], "nothing":
-{rollout: why}, "refused": {experience: why}, "plans": [{"plan_id", "commit", "subject", "items", "lessons",
-"unserved": {experience: its status, which no agent is given}}], "report": the learner's}
+The commits land on a branch of their own, train/RUN; nothing is accepted until it is landed.
 
-Exit code 1 when every new rollout failed.
+JSON without FILE: {"run_id", "branch", "environment", "agent", "baseline", "epochs": [], "final", "delta":
+final minus baseline accuracy or null, "stopped": why it ended early or ""}. A stage has {"stage", "epoch",
+"cases", "n", "passed", "accuracy", "interval": [low, high], "average_reward", "failures": [{"case", "name",
+"trial", "seed", "stage", "error"}], "by_case": [{"name", "passed", "n", "failures", "average_reward"}]}; an
+evaluation also {"commit", "suite", "trials", "key", "reused"}; an epoch also {"commits", "errors", "changed",
+"taken_up", "left", "learned": as with FILE}.
+
+JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied,
+"already": [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}],
+"nothing": {rollout: why}, "refused": {experience: why}, "plans": [{"plan_id", "commit", "subject", "items",
+"lessons", "unserved": {experience: its status, which no agent is given}}], "report": the learner's}
+
+Exit code 1 when an evaluation is not whole (a trial could not be scored), or no rollout could be made or
+learned from; 2 without FILE where xp.toml names no environment or there are no cases.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from trainer.cli.learned import describe_learned
+from trainer.cli.loop import loop_options, next_commands, run_loop
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
-from xpstore.cli.output import counted, emit, grouped, paint, progress, shortened
+from xpstore.cli.output import counted, emit, paint, progress
+from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic import JsonValue
+    from collections.abc import Iterable, Iterator
 
     from trainer.train_report import TrainReport
 
-_COUNT = re.compile(r" \(\d+\)$")  # of candidates, behind a reason
 PROBLEMS_SHOWN = 5
-REASONS_SHOWN = 10
+FOR_FILES = ("branch", "again")
 
 
 @click.command(help=__doc__)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--branch", metavar="BRANCH", help="Where the commits go.  [default: train/RUN]")
-@click.option("--again", is_flag=True, help="Learn once more from rollouts that were learned before.")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@loop_options
+@click.option("--branch", metavar="BRANCH", help="With FILE: where the commits go.  [default: train/RUN]")
+@click.option("--again", is_flag=True, help="With FILE: learn once more from what was learned before.")
 @dry_run_option
 @json_option
 @click.pass_context
@@ -48,14 +61,34 @@ REASONS_SHOWN = 10
 def command(  # noqa: PLR0913  # the options of the verb
     app: App,
     ctx: click.Context,
+    /,
     files: tuple[str, ...],
-    branch: str | None,
     *,
+    branch: str | None,
     again: bool,
     dry_run: bool,
     as_json: bool,
+    **loop: object,
 ) -> None:
     """Train; see the module's docstring."""
+    if files:
+        _refuse(ctx, loop, "works without FILE only: recorded rollouts are not run")
+        ctx.exit(_train_files(app, files, branch, again=again, dry_run=dry_run, as_json=as_json))
+    _refuse(ctx, FOR_FILES, "works with FILE only: a run names its branch, and --seed makes another run")
+    ctx.exit(run_loop(app, loop, dry_run=dry_run, as_json=as_json))
+
+
+def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
+    """Raise UsageError where one of these options was typed."""
+    for param in ctx.command.params:
+        given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+        if given and param.name in names:
+            raise UsageError(f"{param.opts[0]} {why}", hint=f"See '{ctx.command_path} --help'.")
+
+
+def _train_files(  # noqa: PLR0913  # the options that FILE takes
+    app: App, files: tuple[str, ...], branch: str | None, *, again: bool, dry_run: bool, as_json: bool
+) -> int:
     paths = [app.file(name) for name in files]
     main = app.location().config.main  # a missing store is reported before anything heavy is loaded
 
@@ -80,14 +113,13 @@ def command(  # noqa: PLR0913  # the options of the verb
     else:
         for line in describe(report, main, app):
             click.echo(line)
-    ctx.exit(report.exit_code)
+    return report.exit_code
 
 
 def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
     """Yield the report for people: counts, commits, what taught nothing, what to type next."""
     forgotten = {f.rollout for f in report.failures if f.stage == "receive"}  # no other reason there
-    failures = [f for f in report.failures if f.rollout not in forgotten]
-    failed = len({f.rollout for f in failures})
+    failed = len({f.rollout for f in report.failures} - forgotten)
     counts = [counted(report.rollouts, "rollout"), f"{report.passed} passed"]
     counts += [f"{len(report.already)} already learned"] if report.already else []
     counts += [f"{len(forgotten)} forgotten here"] if forgotten else []
@@ -95,71 +127,10 @@ def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
     yield ", ".join(counts)
     if report.left:
         yield f"{counted(report.left, 'rollout')} on record and not studied: more than one run studies"
-    yield from _commits(report)
-    yield from _nothing(report)
-    yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
-    yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
-    yield from _left_out(report)
+    yield from describe_learned(report)
     yield from _problems(report)
     if report.plans and not report.dry_run:
-        yield ""
-        yield "Next:"
-        yield paint(f"  {app.typed()} log {quote(report.branch)}")
-        if report.branch != main:
-            yield paint(f"  {app.typed('git')} diff {quote(f'{main}...{report.branch}')}")
-            yield paint(f"  {app.typed()} land {quote(report.branch)}")
-
-
-def _nothing(report: TrainReport) -> Iterator[str]:
-    parts = [_COUNT.sub("", part) for why in report.nothing.values() for part in why.split("; ")]
-    several = " (a rollout can have several reasons)" if len(parts) > len(report.nothing) else ""
-    yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing{several}:", parts)
-
-
-def _commits(report: TrainReport) -> Iterator[str]:
-    if not report.plans:
-        fresh = report.rollouts - len(report.already)
-        yield (
-            "Everything here is already learned." if report.already and not fresh else "Nothing was learned."
-        )
-        return
-    commits = counted(len(report.plans), "commit")
-    lessons = counted(sum(p.lessons for p in report.plans), "lesson")
-    where = f"on {report.branch}"
-    yield paint(
-        f"{lessons}, {commits} {where}" if not report.dry_run else f"{lessons}; would be {commits} {where}"
-    )
-    for plan in report.plans:
-        sha = paint(shortened(plan.commit or plan.plan_id), "yellow")
-        yield f"  {sha} {paint(plan.subject)}"
-        for name, status in plan.unserved.items():
-            yield paint(f"    {name} is {status}: no agent reads it")
-
-
-def _reasons(title: str, reasons: list[str]) -> Iterator[str]:
-    if reasons:
-        yield title
-        for reason, count in grouped(reasons, REASONS_SHOWN):
-            yield f"  {count:4}  {paint(reason)}"
-
-
-def _left_out(report: TrainReport) -> Iterator[str]:
-    """Yield what the learner tried and dropped, in the form that learners report: counts by reason."""
-    counts: Counter[str] = Counter()
-    _count(report.report.get("dropped"), "", counts)
-    if counts:
-        tried = report.report.get("candidates")
-        yield f"Left out of {tried} candidates:" if tried else "Left out:"
-        for why, number in grouped(counts, REASONS_SHOWN):
-            yield f"  {number:4}  {paint(why)}"
-
-
-def _count(dropped: JsonValue, why: str, counts: Counter[str]) -> None:
-    if isinstance(dropped, dict):
-        for key, inner in dropped.items():
-            _count(inner, key, counts)
-    elif isinstance(dropped, int):
-        counts[why] += dropped
+        yield from next_commands(report.branch, main, app)
 
 
 def _problems(report: TrainReport) -> Iterator[str]:

@@ -1,0 +1,81 @@
+"""What training taught, as lines for people: commits, what taught nothing, what was left out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from xpstore.cli.output import counted, grouped, paint, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import JsonValue
+
+    from trainer.train_report import TrainReport
+
+_COUNT = re.compile(r" \(\d+\)$")  # of candidates, behind a reason
+REASONS_SHOWN = 10
+
+
+def describe_learned(report: TrainReport) -> Iterator[str]:
+    """Yield the commits, then the reasons for everything that was not learned, commonest first."""
+    failures = [f for f in report.failures if f.stage != "receive"]
+    yield from _commits(report)
+    yield from _nothing(report)
+    yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
+    yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
+    yield from _left_out(report)
+
+
+def _nothing(report: TrainReport) -> Iterator[str]:
+    parts = [_COUNT.sub("", part) for why in report.nothing.values() for part in why.split("; ")]
+    several = " (a rollout can have several reasons)" if len(parts) > len(report.nothing) else ""
+    yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing{several}:", parts)
+
+
+def _commits(report: TrainReport) -> Iterator[str]:
+    if not report.plans:
+        fresh = report.rollouts - len(report.already)
+        yield (
+            "Everything here is already learned." if report.already and not fresh else "Nothing was learned."
+        )
+        return
+    commits = counted(len(report.plans), "commit")
+    lessons = counted(sum(p.lessons for p in report.plans), "lesson")
+    where = f"on {report.branch}"
+    yield paint(
+        f"{lessons}, {commits} {where}" if not report.dry_run else f"{lessons}; would be {commits} {where}"
+    )
+    for plan in report.plans:
+        sha = paint(shortened(plan.commit or plan.plan_id), "yellow")
+        yield f"  {sha} {paint(plan.subject)}"
+        for name, status in plan.unserved.items():
+            yield paint(f"    {name} is {status}: no agent reads it")
+
+
+def _reasons(title: str, reasons: list[str]) -> Iterator[str]:
+    if reasons:
+        yield title
+        for reason, count in grouped(reasons, REASONS_SHOWN):
+            yield f"  {count:4}  {paint(reason)}"
+
+
+def _left_out(report: TrainReport) -> Iterator[str]:
+    """Yield what the learner tried and dropped, in the form that learners report: counts by reason."""
+    counts: Counter[str] = Counter()
+    _count(report.report.get("dropped"), "", counts)
+    if counts:
+        tried = report.report.get("candidates")
+        yield f"Left out of {tried} candidates:" if tried else "Left out:"
+        for why, number in grouped(counts, REASONS_SHOWN):
+            yield f"  {number:4}  {paint(why)}"
+
+
+def _count(dropped: JsonValue, why: str, counts: Counter[str]) -> None:
+    if isinstance(dropped, dict):
+        for key, inner in dropped.items():
+            _count(inner, key, counts)
+    elif isinstance(dropped, int):
+        counts[why] += dropped

@@ -1,0 +1,166 @@
+"""`xp train` without FILE: the options of the loop, and what it says while it runs."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from trainer.cli.running import (
+    AT_LEAST_ONE,
+    Stages,
+    check_report,
+    describe_stage,
+    running_options,
+    write_report,
+)
+from xpstore.cli.output import emit, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from trainer.loop import LoopOptions
+    from trainer.report import LoopReport, Stage
+    from xpstore.cli.app import App
+
+    Decorated = TypeVar("Decorated", bound=Callable[..., None])
+
+
+def loop_options(command: Decorated) -> Decorated:
+    """Add the options that are for training without FILE."""
+    command = running_options(command)
+    for option in (
+        click.option("--report", metavar="FILE", help="Write the JSON report to FILE too."),
+        click.option("--no-eval", is_flag=True, help="Do not evaluate before and after."),
+        click.option(
+            "--eval-trials",
+            type=AT_LEAST_ONE,
+            metavar="N",
+            help="Attempts at each test case.  [default: as xp.toml says]",
+        ),
+        click.option(
+            "--train-limit", type=AT_LEAST_ONE, metavar="N", help="Train on the first N cases only."
+        ),
+        click.option(
+            "--trials",
+            type=AT_LEAST_ONE,
+            default=8,
+            show_default=True,
+            metavar="N",
+            help="Attempts at each training case, in an epoch.",
+        ),
+        click.option(
+            "--epochs",
+            type=AT_LEAST_ONE,
+            default=1,
+            show_default=True,
+            metavar="N",
+            help="Passes over the training cases.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def run_loop(app: App, given: Mapping[str, object], *, dry_run: bool, as_json: bool) -> int:
+    """Run the loop with the options that were given; return the exit code. Raises XpError."""
+    location = app.location()  # a missing store is reported before anything heavy is loaded
+
+    from trainer.loop import LoopOptions
+
+    values = {name: value for name, value in given.items() if name not in {"report", "no_eval"}}
+    options = LoopOptions.model_validate({**values, "evaluate": not given["no_eval"]})
+    file = str(given["report"] or "")
+    if file:
+        check_report(app, file)
+    if dry_run:
+        return _preview(app, options, as_json=as_json)
+    return _run(app, options, location.config.main, file, as_json=as_json)
+
+
+def _run(app: App, options: LoopOptions, main: str, file: str, *, as_json: bool) -> int:
+    import asyncio
+
+    from trainer.loop import train_loop
+
+    with Stages() as stages:
+
+        def say(stage: Stage) -> None:
+            if not as_json:
+                stages.say(_described(stage))
+
+        report = asyncio.run(train_loop(app.cwd, options, store=app.store, say=say, progress=stages.progress))
+    answer = {**report.model_dump(mode="json"), "exit_code": report.exit_code}
+    if file:
+        write_report(app, file, answer)
+    if as_json:
+        emit(answer)
+    else:
+        for line in _end(report, main, app):
+            click.echo(line)
+    return report.exit_code
+
+
+def _described(stage: Stage) -> Iterator[str]:
+    from trainer.cli.learned import describe_learned
+    from trainer.report import EpochStage
+
+    yield from describe_stage(stage.line, stage)
+    if isinstance(stage, EpochStage) and stage.learned and stage.changed:
+        yield from describe_learned(stage.learned)
+
+
+def _end(report: LoopReport, main: str, app: App) -> Iterator[str]:
+    """Yield why it ended early, the difference, and what to type next."""
+    from trainer.report import delta_lines
+
+    if report.stopped:
+        yield f"Stopped: {report.stopped}."
+    if report.baseline and report.final and (lines := delta_lines(report.baseline, report.final)):
+        yield ""
+        yield from lines
+    if any(epoch.changed for epoch in report.epochs):
+        yield from next_commands(report.branch, main, app)
+
+
+def next_commands(branch: str, main: str, app: App) -> Iterator[str]:
+    """Yield what to type after training."""
+    yield ""
+    yield "Next:"
+    yield paint(f"  {app.typed()} log {quote(branch)}")
+    if branch != main:
+        yield paint(f"  {app.typed('git')} diff {quote(f'{main}...{branch}')}")
+        yield paint(f"  {app.typed()} land {quote(branch)}")
+
+
+def _preview(app: App, options: LoopOptions, *, as_json: bool) -> int:
+    import asyncio
+
+    from trainer.loop import prepare
+    from trainer.store_door import StoreDoor
+
+    async def look() -> dict[str, object]:
+        async with StoreDoor(app.cwd, app.store) as door:
+            run = await prepare(door, options)
+        tested = run.measurement
+        return {
+            "run_id": run.target.run_id,
+            "branch": run.target.branch,
+            "environment": run.world.id,
+            "epochs": options.epochs,
+            "train_cases": len(run.cases),
+            "train_rollouts": len(run.cases) * options.trials * options.epochs,
+            "test_cases": len(tested.cases) if tested else 0,
+            "test_rollouts": 2 * len(tested.cases) * tested.trials if tested else 0,
+        }
+
+    plan = asyncio.run(look())
+    if as_json:
+        emit(plan)
+        return 0
+    click.echo(paint(f"would train on {plan['environment']} and put commits on {plan['branch']}"))
+    click.echo(f"  at most {plan['train_rollouts']} rollouts of {plan['train_cases']} training cases")
+    click.echo(f"  at most {plan['test_rollouts']} rollouts of {plan['test_cases']} test cases")
+    click.echo("What is on record is not run again.")
+    return 0
