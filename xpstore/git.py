@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import ObjectType
 
-from xpstore import revision
+from xpstore import refs, revision
 from xpstore.cache import ObjectCache
 from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
@@ -120,6 +120,9 @@ class Repo:
 
         Raises RepositoryError for a ref that is damaged, or whose commit is missing.
         """
+        plain = refs.value(str(self.common_dir), name)
+        if plain in self._known.commits:
+            return plain
         hint = f"{DAMAGE}; `git reflog show {name}` has what it was"
         try:
             target = str(self._raw.lookup_reference(name).resolve().target)
@@ -128,7 +131,7 @@ class Repo:
         except FAILURES as error:
             what = f"cannot read {name} in {self.place}: {words(error)}"
             raise RepositoryError(what, hint=hint) from error
-        if target not in self._known.commits and not self.has(target):
+        if not self.has(target):
             raise RepositoryError(f"{name} in {self.place} is at {target}, which is missing", hint=hint)
         return target
 

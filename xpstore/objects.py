@@ -105,19 +105,27 @@ class Tree:
 
     def changed(self, changes: Mapping[str, Entry | None]) -> Tree:
         """Return the tree with other entries under these names; None removes one."""
+        return self.with_lines(
+            {_raw(name): _line(entry) if entry else b"" for name, entry in changes.items()}
+        )
+
+    def line(self, name: bytes) -> bytes:
+        """Return the line of an entry as it stands in the object; empty where there is none."""
+        return self._lines.get(name, b"")
+
+    def with_lines(self, changes: Mapping[bytes, bytes]) -> Tree:
+        """Return the tree with other lines for these names; an empty one removes the entry."""
         lines = self._lines.copy()
         added: list[bytes] = []
-        for name, entry in changes.items():
-            key = _raw(name)
-            old = lines.get(key, b"")
-            if entry is None:
-                lines.pop(key, None)
-                continue
-            if (old[:1] == b"4") != entry.is_tree:
-                lines.pop(key, None)  # it has another place now
-            if key not in lines:
-                added.append(key)
-            lines[key] = b"%o %s\0%s" % (entry.mode, key, bytes.fromhex(entry.id))
+        for name, line in changes.items():
+            old = lines.get(name, b"")
+            if old and (not line or (old[:1] == b"4") != (line[:1] == b"4")):
+                del lines[name]  # it is gone, or has another place now
+                old = b""
+            if line:
+                lines[name] = line
+                if not old:
+                    added.append(name)
         return Tree(_ordered(lines, added) if added else lines)
 
     def to_object(self) -> GitObject:
@@ -151,6 +159,10 @@ def _entry(line: bytes) -> Entry:
     head, tail = line[:-21], line[-20:]
     mode, _, name = head.partition(b" ")
     return Entry(name.decode(*UTF8), int(mode, 8), tail.hex())
+
+
+def _line(entry: Entry) -> bytes:
+    return b"%o %s\0%s" % (entry.mode, _raw(entry.name), bytes.fromhex(entry.id))
 
 
 def _order(name: bytes, line: bytes) -> bytes:

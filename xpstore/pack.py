@@ -17,7 +17,7 @@ import os
 import struct
 import time
 import zlib
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -116,15 +116,17 @@ def _note(folder: Path, keep: str) -> None:
 
 def _create(files: Mapping[str, bytes]) -> None:
     """Make new files, each all on the disk."""
-    with ExitStack() as stack:
-        handles = []
+    handles: list[int] = []
+    try:
         for file, data in files.items():
             handles.append(os.open(file, CREATE, 0o444))
-            stack.callback(os.close, handles[-1])
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(handles[-1], rest) :]
+            written = os.write(handles[-1], data)
+            while written < len(data):
+                written += os.write(handles[-1], memoryview(data)[written:])
         flush(handles)
+    finally:
+        for handle in handles:
+            os.close(handle)
 
 
 def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:

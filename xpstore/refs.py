@@ -36,6 +36,23 @@ class Move:
     """The line in the reflog."""
 
 
+def value(git_dir: str, ref: str) -> str:
+    """Return the commit id in the file of a plain ref; "" for any other ref, or none."""
+    try:
+        data = _read(f"{git_dir}/{ref}")
+    except OSError:
+        return ""
+    return data[:-1].decode("ascii", "replace") if len(data) == 41 and data.endswith(b"\n") else ""
+
+
+def _read(file: str) -> bytes:
+    handle = os.open(file, READ)
+    try:
+        return os.read(handle, 4096)
+    finally:
+        os.close(handle)
+
+
 class PlainRefs:
     """Some refs of one git directory, locked together. Made for one group of moves, then released."""
 
@@ -56,20 +73,13 @@ class PlainRefs:
                 if not (move.old and move.new):
                     return False
                 self._locks[move.ref] = os.open(f"{self._git_dir}/{move.ref}.lock", NEW, 0o666)
-                if self._read(move.ref) != f"{move.old}\n".encode():
+                if _read(f"{self._git_dir}/{move.ref}") != f"{move.old}\n".encode():
                     return False
                 self._logs[move.ref] = os.open(f"{self._git_dir}/logs/{move.ref}", LOG)
-            head = self._read("HEAD")
+            head = _read(f"{self._git_dir}/HEAD")
         except OSError:
             return False
         return head.rstrip().removeprefix(b"ref: ").decode("utf-8", "surrogateescape") not in self._locks
-
-    def _read(self, name: str) -> bytes:
-        handle = os.open(f"{self._git_dir}/{name}", READ)
-        try:
-            return os.read(handle, 4096)
-        finally:
-            os.close(handle)
 
     def move(self, who: Person) -> None:
         """Move the locked refs, in order, and wait until they are on the disk.

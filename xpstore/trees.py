@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore.errors import RefusedError
-from xpstore.objects import FILE_MODE, TREE_MODE, Entry, GitObject, Tree, make
+from xpstore.objects import TREE_MODE, Entry, GitObject, Tree, make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,12 +37,26 @@ def splice(
     `stays`, called with the path of a file that is there, its blob and the blob to write, says whether the
     file is left as it is.
     """
-    for path in changes:
+    top: _Folder = {}
+    for path, data in changes.items():
         if _BAD.search(path):
             raise RefusedError(f"{path!r} is not a path that git can check out")
+        *folders, name = path.encode("utf-8", "surrogateescape").split(b"/")
+        at = top
+        for folder in folders:
+            below = at.setdefault(folder, {})
+            if not isinstance(below, dict):
+                raise _no_folder(path)
+            at = below
+        if isinstance(at.get(name), dict):
+            raise _no_folder(path)
+        at[name] = data
     splicer = _Splicer(read_tree, stays)
-    tree = splicer.folder(root, changes, "")
-    return Spliced(tree, tuple(splicer.objects))
+    return Spliced(splicer.folder(root, top, b""), tuple(splicer.objects))
+
+
+_Folder = dict[bytes, "bytes | _Folder | None"]
+"""Name → the bytes to write, None to delete, or what is to be done in the folder of this name."""
 
 
 class _Splicer:
@@ -53,48 +67,53 @@ class _Splicer:
         self._stays = stays
         self.objects: list[GitObject] = []
 
-    def folder(self, root: str | None, changes: Mapping[str, bytes | None], where: str) -> str:
+    def folder(self, root: str | None, changes: _Folder, where: bytes) -> str:
         """Return the id of a changed folder; "" where nothing is left in it and it is not the root."""
         old = self._read_tree(root) if root else EMPTY
-        new: dict[str, Entry | None] = {}
-        below: dict[str, dict[str, bytes | None]] = {}
-        for path, data in changes.items():
-            name, _, rest = path.partition("/")
-            if rest:
-                below.setdefault(name, {})[rest] = data
+        new: dict[bytes, bytes] = {}
+        for name, change in changes.items():
+            line = old.line(name)
+            if isinstance(change, dict):
+                if line and not line.startswith(TREE):
+                    raise _no_folder((where + name).decode("utf-8", "replace"))
+                tree = self.folder(line[-20:].hex() if line else None, change, where + name + b"/")
+                changed = b"%s%s\0%s" % (TREE, name, bytes.fromhex(tree)) if tree else b""
             else:
-                self._file(old.get(name), new, where, name, data)
-        for name, inner in below.items():
-            there = new[name] if name in new else old.get(name)
-            if there and not there.is_tree:
-                raise RefusedError(f"{where}{name} is a file, not a folder", hint="move it out of the way")
-            tree = self.folder(there.id if there else None, inner, f"{where}{name}/")
-            if there is None or there.id != tree:
-                new[name] = Entry(name, TREE_MODE, tree) if tree else None
+                changed = self._file(line, where, name, change)
+            if changed != line:
+                new[name] = changed
         if root and not new:
             return root
-        changed = old.changed(new)
-        if where and not len(changed):
+        made = old.with_lines(new)
+        if where and not len(made):
             return ""
-        made = changed.to_object()
-        self.objects.append(made)
-        return made.id
+        self.objects.append(made.to_object())
+        return self.objects[-1].id
 
-    def _file(
-        self, old: Entry | None, new: dict[str, Entry | None], where: str, name: str, data: bytes | None
-    ) -> None:
-        if old and not old.is_file:
-            raise RefusedError(f"{where}{name} is no ordinary file", hint="move it out of the way")
+    def _file(self, line: bytes, where: bytes, name: bytes, data: bytes | None) -> bytes:
+        if line and not line.startswith(ORDINARY):
+            path = (where + name).decode("utf-8", "replace")
+            raise RefusedError(f"{path} is no ordinary file", hint="move it out of the way")
         if data is None:
-            new[name] = None
-            return
+            return b""
         blob = make("blob", data)
-        if old and self._stays and self._stays(where + name, old.id, blob.id):
-            return
+        if line and self._stays:
+            path = (where + name).decode("utf-8", "surrogateescape")
+            if self._stays(path, line[-20:].hex(), blob.id):
+                return line
         self.objects.append(blob)
-        new[name] = Entry(name, old.mode if old else FILE_MODE, blob.id)
+        mode = line.partition(b" ")[0] or b"100644"
+        return b"%s %s\0%s" % (mode, name, bytes.fromhex(blob.id))
 
 
+def _no_folder(path: str) -> RefusedError:
+    return RefusedError(f"{path} is a file, not a folder", hint="move it out of the way")
+
+
+TREE = b"40000 "
+"""How the line of a folder starts."""
+ORDINARY = b"100"
+"""How the line of an ordinary file starts, executable or not: no link, no submodule."""
 _BAD = re.compile(r"(?:^|/)(?:\.{0,2}|\.git)(?:/|\Z)|[\0\\]", re.IGNORECASE)
 """Parts of a path that are empty, `.`, `..` or git's own, and characters that git or Windows takes amiss."""
 

@@ -88,6 +88,17 @@ def test_what_is_not_plain_is_left_to_others(repo: Repo) -> None:
         assert locks(repo) == []
 
 
+def test_the_value_of_a_plain_ref(repo: Repo) -> None:
+    one, two = ids(repo)
+    folder = repo.common_dir / "refs/heads"
+    (folder / "cut").write_text(one[:20])
+    assert refs.value(str(repo.common_dir), "refs/heads/a") == one
+    for name in ("HEAD", "refs/heads/cut", "refs/heads/none", "refs/heads"):
+        assert refs.value(str(repo.common_dir), name) == ""
+    git(repo.place, "update-ref", "refs/heads/a", two)
+    assert repo.ref("refs/heads/a") == two
+
+
 def test_a_lock_of_another_process_stays_and_is_busy(repo: Repo) -> None:
     one, two = ids(repo)
     held = repo.common_dir / "refs/heads/b.lock"
