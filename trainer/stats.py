@@ -6,19 +6,21 @@ The only module that imports scipy and numpy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import sqrt
+from functools import cached_property, lru_cache
+from math import comb, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom, norm
+from scipy.stats import norm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+KEPT = 64
+"""How many of the largest scores under chance are kept per group of candidates."""
 _NOTHING = 1e-18  # a variance below this is rounding
 
 
@@ -52,6 +54,15 @@ class Table(NamedTuple):
         return self.broke_bad / self.broke - self.kept_bad / self.kept
 
 
+@lru_cache(maxsize=65536)
+def _hypergeometric(n: int, bad: int, broke: int) -> tuple[float, ...]:
+    """Return the chances that low, low + 1, … of `broke` of n are bad, exactly, from the lowest possible."""
+    low, high = max(0, broke + bad - n), min(broke, bad)
+    ways = [comb(broke, k) * comb(n - broke, bad - k) for k in range(low, high + 1)]
+    every = sum(ways)
+    return tuple(way / every for way in ways)
+
+
 def exact_p(strata: Sequence[Table]) -> float:
     """Return the one-sided exact p-value that breaking goes with bad outcomes, stratified.
 
@@ -66,7 +77,7 @@ def exact_p(strata: Sequence[Table]) -> float:
         low, high = max(0, table.broke + bad - n), min(table.broke, bad)
         observed += table.broke_bad - low
         if high > low:
-            total = np.convolve(total, hypergeom.pmf(np.arange(low, high + 1), n, bad, table.broke))
+            total = np.convolve(total, np.array(_hypergeometric(n, bad, table.broke)))
     return float(min(1.0, total[observed:].sum()))
 
 
@@ -142,22 +153,30 @@ class Chance:
         enough = [self.counts(flags) >= cases for flags in (broke, verdicts == 0, broke & (outcome > 0))]
         return [bool(x) for x in np.all(enough, axis=0)]
 
-    def scores(self, verdicts: Floats, outcome: Floats, *, compare_cases: bool) -> tuple[Floats, Floats]:
-        """Return (score of each candidate, scores under chance: candidates by runs).
+    def scores(
+        self, verdicts: Floats, outcome: Floats, *, compare_cases: bool, chance: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Return (score of each candidate, its scores under chance: candidates by runs, or by none).
 
         `verdicts`: candidates by rollouts, 1 broke, 0 kept, -1 not applicable. `outcome`: 1 bad, 0 good. A
         score is standard: 0 on average and 1 its deviation when the outcome is shuffled within cases; with
         `compare_cases` it is the mean of that and the same over cases (share that broke it, share that came
         out badly), scaled to deviation 1: Stouffer's method for two independent scores.
         """
-        within, chance_within, informed = self._within(verdicts, outcome)
+        within = self._within(verdicts, outcome)
+        shuffled = outcome[self.rollouts[: self.runs if chance else 0]].T
         if not compare_cases:
-            return within, chance_within
-        between, chance_between, compared = self._between(verdicts, outcome)
-        scale = np.sqrt(np.maximum(informed.astype(np.float64) + compared, 1.0))
-        return (within + between) / scale, (chance_within + chance_between) / scale[:, None]
+            return within.standard(outcome), within.standard(shuffled)
+        shares = self.average @ outcome
+        between = self._between(verdicts, shares)
+        moved = shares[self.blocks[: self.runs if chance else 0]].T
+        scale = np.sqrt(np.maximum(within.informed.astype(np.float64) + between.informed, 1.0))
+        return (
+            (within.standard(outcome) + between.standard(shares)) / scale,
+            (within.standard(shuffled) + between.standard(moved)) / scale[:, None],
+        )
 
-    def _within(self, verdicts: Floats, outcome: Floats) -> tuple[Floats, Floats, Flags]:
+    def _within(self, verdicts: Floats, outcome: Floats) -> _Weighted:
         weights = np.zeros_like(verdicts)
         variance = np.zeros(len(verdicts))
         for case in self.names:
@@ -166,18 +185,34 @@ class Chance:
             weights[:, at] = _centred(part, part >= 0)
             if (n := int(at.sum())) > 1:
                 variance += outcome[at].var() * n / (n - 1) * (weights[:, at] ** 2).sum(axis=1)
-        chance = weights @ outcome[self.rollouts].T
-        return _standard(weights @ outcome, variance), _standard(chance, variance), variance > _NOTHING
+        return _Weighted(weights, variance)
 
-    def _between(self, verdicts: Floats, outcome: Floats) -> tuple[Floats, Floats, Flags]:
-        count = np.stack([(verdicts[:, self.cases == c] >= 0).sum(axis=1) for c in self.names], axis=1)
-        broke = np.stack([(verdicts[:, self.cases == c] > 0).sum(axis=1) for c in self.names], axis=1)
+    def _between(self, verdicts: Floats, shares: Floats) -> _Weighted:
+        member = (self.average > 0).astype(np.float64).T
+        count = (verdicts >= 0).astype(np.float64) @ member
+        broke = (verdicts > 0).astype(np.float64) @ member
         weights = _centred(broke / np.maximum(count, 1), count > 0)
-        shares = self.average @ outcome
         n = len(self.names)
         variance = (shares.var() * n / (n - 1) if n > 1 else 0.0) * (weights**2).sum(axis=1)
-        chance = weights @ shares[self.blocks].T
-        return _standard(weights @ shares, variance), _standard(chance, variance), variance > _NOTHING
+        return _Weighted(weights, variance)
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """Candidates by places: what an outcome in each place adds to a score, and the variance of the sum."""
+
+    weights: Floats
+    variance: Floats
+
+    @property
+    def informed(self) -> Flags:
+        """Whether the outcome can say anything about a candidate."""
+        return self.variance > _NOTHING
+
+    def standard(self, outcome: Floats) -> Floats:
+        """Return the standard scores for an outcome per place, or for one per place and run."""
+        scale = np.where(self.informed, np.sqrt(self.variance), np.inf)
+        return (self.weights @ outcome) / (scale if outcome.ndim == 1 else scale[:, None])
 
 
 def _centred(values: Floats, known: Flags) -> Floats:
@@ -187,20 +222,53 @@ def _centred(values: Floats, known: Flags) -> Floats:
     return np.where(known, values - mean, 0.0)
 
 
-def _standard(values: Floats, variance: Floats) -> Floats:
-    scale = np.where(variance > _NOTHING, np.sqrt(variance), np.inf)
-    return values / (scale if values.ndim == 1 else scale[:, None])
+def largest(scores: Floats, count: int = KEPT) -> Floats:
+    """Return the largest numbers of an array, in no order: what `threshold` needs of the scores of chance."""
+    flat = scores.ravel()
+    return flat if flat.size <= count else np.partition(flat, flat.size - count)[-count:]
 
 
-def threshold(chance: Sequence[Floats], allowed: float) -> float:
+def threshold(chance: Sequence[Floats], runs: int, allowed: float) -> float:
     """Return the score that chance exceeds at most `allowed` times per run, over all candidates.
 
-    `chance`: scores under chance, candidates by runs each. What scores more is kept: the expected number of
-    false lessons (per-family error rate) is at most `allowed`, however the candidates depend on each other.
+    `chance`: the `largest` scores under chance of all candidates, or all of them, from so many runs. What
+    scores more is kept: the expected number of false lessons (per-family error rate) is at most `allowed`,
+    however the candidates depend on each other. `allowed` times `runs` is below KEPT.
     """
     if not chance:
         return float("inf")
-    runs = chance[0].shape[1]
     ranked = np.sort(np.concatenate([c.ravel() for c in chance]))[::-1]
     most = int(allowed * runs)
     return float(ranked[most]) if most < ranked.size else float("-inf")
+
+
+def unpacked(rows: Sequence[int], width: int) -> Floats:
+    """Return bit sets as rows of zeros and ones; bit n is column n of `width`."""
+    size = (width + 7) // 8
+    packed = np.frombuffer(b"".join(row.to_bytes(size, "little") for row in rows), dtype=np.uint8)
+    flags = np.unpackbits(packed.reshape(len(rows), size), axis=1, count=width, bitorder="little")
+    return flags.astype(np.float64)
+
+
+def overlaps(rows: Sequence[int], owners: NDArray[np.int64]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return for each two bit sets how many positions both have, and of how many owners these are.
+
+    `owners`: the owner of each position.
+    """
+    flags = unpacked(rows, len(owners)) if rows else np.zeros((0, len(owners)))
+    shared = np.zeros((len(rows), len(rows)))
+    counted = np.zeros((len(rows), len(rows)))
+    for owner in np.unique(owners):
+        part = flags[:, owners == owner]
+        both = part @ part.T
+        shared += both
+        counted += both > 0
+    return shared.astype(int).tolist(), counted.astype(int).tolist()
+
+
+def tally(rows: Sequence[int], width: int) -> list[int]:
+    """Return for each position in how many bit sets it is."""
+    total = np.zeros(width, dtype=np.int64)
+    for start in range(0, len(rows), 4096):
+        total += unpacked(rows[start : start + 4096], width).sum(axis=0).astype(np.int64)
+    return [int(n) for n in total]

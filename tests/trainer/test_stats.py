@@ -7,7 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from trainer.stats import Chance, Table, difference_interval, exact_p, floats, threshold, whole
+from trainer.stats import (
+    Chance,
+    Table,
+    difference_interval,
+    exact_p,
+    floats,
+    largest,
+    overlaps,
+    tally,
+    threshold,
+    unpacked,
+    whole,
+)
 
 counts = st.integers(0, 6)
 
@@ -76,6 +88,18 @@ def test_support_is_counted_in_cases() -> None:
 
 def test_threshold_lets_chance_through_as_often_as_allowed() -> None:
     scores = floats([[float(n) for n in range(100)]])
-    limit = threshold([scores], 0.05)
-    assert (scores > limit).sum() == 5
-    assert threshold([], 0.05) == float("inf")
+    assert (scores > threshold([scores], 100, 0.05)).sum() == 5
+    assert (scores > threshold([largest(scores, 7)], 100, 0.05)).sum() == 5
+    assert threshold([], 100, 0.05) == float("inf")
+
+
+def test_bit_sets_become_rows_and_sums() -> None:
+    assert unpacked([0b1, 0b1000000100], 10).tolist() == [[1] + [0] * 9, [0, 0, 1] + [0] * 6 + [1]]
+    assert tally([0b11, 0b01, 0b01], 3) == [3, 1, 0]
+    assert tally([], 2) == [0, 0]
+
+
+def test_overlaps_count_positions_and_owners() -> None:
+    shared, owners = overlaps([0b0111, 0b1110], whole([0, 0, 0, 1]))
+    assert shared == [[3, 2], [2, 3]]
+    assert owners == [[1, 1], [1, 2]]

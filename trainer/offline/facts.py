@@ -111,14 +111,14 @@ class Facts:
         """Say whether an object was read that `key` names and for which a condition on objects holds."""
         known = [self._object_atom(key, atom) for atom in condition]
         if not known:
-            return bool(self._named(key))
+            return bool(self.objects(key))
         return any(all(one) for one in zip(*known, strict=True))
 
     def _object_atom(self, key: str, atom: Atom) -> tuple[bool | None, ...]:
         """Return whether an atom holds for each object that `key` names."""
         known = self._object_atoms.get((key, atom))
         if known is None:
-            known = tuple(atom.holds(features) for features in self._named(key))
+            known = tuple(atom.holds(features) for features in self.objects(key))
             self._object_atoms[key, atom] = known
         return known
 
@@ -136,7 +136,8 @@ class Facts:
     def _atoms(self) -> dict[tuple[Atom, int], bool | None]:
         return {}
 
-    def _named(self, key: str) -> tuple[Features, ...]:
+    def objects(self, key: str) -> tuple[Features, ...]:
+        """Return what is known, at the end, about each object that `key` names."""
         if key not in self._objects:
             found = self._last.named_by(key)
             self._objects[key] = tuple(object_features(key, target, self._last) for target in found)

@@ -1,85 +1,116 @@
-"""Judges many lessons at once. For conditions: the verdicts of `Avoid.judge`, from bit sets over calls."""
+"""Judges many lessons at once. For conditions: the verdicts of `Avoid.judge`, from bit sets over rollouts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.offline.grammar import Avoid
+from trainer.offline.situations import Situations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from trainer.offline.condition import Atom, Condition
+    from trainer.offline.condition import Condition
     from trainer.offline.corpus import Corpus
+    from trainer.offline.facts import Facts
     from trainer.offline.grammar import Lesson
-
-CODES = {"violates": 1.0, "follows": 0.0, "silent": -1.0}
-"""Verdicts as numbers."""
+    from trainer.offline.objects import Features
 
 
-def judge_all(corpus: Corpus, lessons: Sequence[Lesson]) -> dict[Lesson, tuple[float, ...]]:
-    """Return lesson → verdict per rollout (1 broke it, 0 kept it, -1 does not apply)."""
+class Judged(NamedTuple):
+    """What the rollouts of a corpus did with a lesson, as bit sets: bit n is the n-th rollout."""
+
+    broke: int
+    kept: int
+
+    @property
+    def applies(self) -> int:
+        """The rollouts to which the lesson applies."""
+        return self.broke | self.kept
+
+    def among(self, chosen: int) -> Judged:
+        """Return the same for some of the rollouts."""
+        return Judged(self.broke & chosen, self.kept & chosen)
+
+
+def judge_all(corpus: Corpus, lessons: Sequence[Lesson]) -> dict[Lesson, Judged]:
+    """Return lesson → who broke it and who kept it."""
+    objects = _Objects(corpus.rollouts)
     judges: dict[str, _Decisions] = {}
-    found: dict[Lesson, tuple[float, ...]] = {}
+    found: dict[Lesson, Judged] = {}
     for lesson in lessons:
         if isinstance(lesson, Avoid):
             if lesson.tool not in judges:
-                judges[lesson.tool] = _Decisions(corpus, lesson.tool)
+                judges[lesson.tool] = _Decisions(corpus.rollouts, lesson.tool, objects)
             found[lesson] = judges[lesson.tool].verdicts(lesson)
         else:
-            found[lesson] = tuple([CODES[lesson.judge(r)] for r in corpus.rollouts])
+            broke = kept = 0
+            for n, rollout in enumerate(corpus.rollouts):
+                verdict = lesson.judge(rollout)
+                if verdict == "violates":
+                    broke |= 1 << n
+                elif verdict == "follows":
+                    kept |= 1 << n
+            found[lesson] = Judged(broke, kept)
     return found
+
+
+def bits(flags: Iterable[bool]) -> int:
+    """Return the set of the positions of the flags that are true."""
+    return sum(1 << n for n, flag in enumerate(flags) if flag)
+
+
+class _Objects:
+    """What the rollouts read, whatever for. Layer k is about the k-th object of each that a key names."""
+
+    def __init__(self, rollouts: Sequence[Facts]) -> None:
+        self._rollouts = rollouts
+        self._layers: dict[str, list[Situations]] = {}
+        self._met: dict[tuple[str, Condition], int] = {}
+
+    def met(self, key: str, said: Condition) -> int:
+        """Return the rollouts that read an object that `key` names and for which a condition holds."""
+        if key not in self._layers:
+            self._layers[key] = _layers([r.objects(key) for r in self._rollouts])
+        if (key, said) not in self._met:
+            found = 0
+            for layer in self._layers[key]:
+                both = layer.places
+                for atom in said:
+                    both &= layer.where(atom)[0]
+                found |= both
+            self._met[key, said] = found
+        return self._met[key, said]
 
 
 class _Decisions:
-    """Bit n of a set is the n-th accepted call of the tool, or the n-th object that a key names."""
+    """One tool. Layer k is about the k-th accepted call of each rollout."""
 
-    def __init__(self, corpus: Corpus, tool: str) -> None:
-        self._rollouts = corpus.rollouts
-        self._calls = [(r, c.at) for r in corpus.rollouts for c in r.of(tool) if not c.refused]
-        self._of_rollout = _bits([r.id for r, _ in self._calls], corpus)
-        self._without = [(n, r) for n, r in enumerate(corpus.rollouts) if not r.of(tool)]
-        self._atoms: dict[Atom, tuple[int, int]] = {}
-        self._kept: dict[tuple[str, Condition], frozenset[int]] = {}
+    def __init__(self, rollouts: Sequence[Facts], tool: str, objects: _Objects) -> None:
+        self._calls = _layers([[r.features[c.at] for c in r.of(tool) if not c.refused] for r in rollouts])
+        self._without = bits(not r.of(tool) for r in rollouts)
+        self._objects = objects
 
-    def verdicts(self, lesson: Avoid) -> tuple[float, ...]:
-        """Return the verdict of each rollout."""
-        both, no = ~0, 0
-        for atom in lesson.condition:
-            true, false = self._atom(atom)
-            both &= true
-            no |= false
-        result = [-1.0] * len(self._rollouts)
-        for n, bits in self._of_rollout.items():
-            if bits & both:
-                result[n] = 1.0
-            elif bits & no:
-                result[n] = 0.0
+    def verdicts(self, lesson: Avoid) -> Judged:
+        """Return what the rollouts did."""
+        broke = no = 0
+        for layer in self._calls:
+            both, none = -1, 0
+            for atom in lesson.condition:
+                true, false = layer.where(atom)
+                both &= true
+                none |= false
+            broke |= both
+            no |= none
         key, said = lesson.on_objects
-        for n in self._refrained(key, said) if key else ():
-            result[n] = 0.0
-        return tuple(result)
-
-    def _atom(self, atom: Atom) -> tuple[int, int]:
-        """Return the calls for which an atom holds, and those for which it does not."""
-        if atom not in self._atoms:
-            judged = [r.holds((atom,), at) for r, at in self._calls]
-            true = sum(1 << n for n, held in enumerate(judged) if held is True)
-            false = sum(1 << n for n, held in enumerate(judged) if held is False)
-            self._atoms[atom] = true, false
-        return self._atoms[atom]
-
-    def _refrained(self, key: str, said: Condition) -> frozenset[int]:
-        """Return the rollouts that read such an object and did not call the tool."""
-        if (key, said) not in self._kept:
-            self._kept[key, said] = frozenset(n for n, r in self._without if r.met(said, key))
-        return self._kept[key, said]
+        if key:
+            no |= self._objects.met(key, said) & self._without
+        return Judged(broke, no & ~broke)
 
 
-def _bits(owners: Sequence[str], corpus: Corpus) -> dict[int, int]:
-    """Return position of the rollout → set of its calls."""
-    positions = {r.id: n for n, r in enumerate(corpus.rollouts)}
-    found: dict[int, int] = {}
-    for n, owner in enumerate(owners):
-        found[positions[owner]] = found.get(positions[owner], 0) | 1 << n
-    return found
+def _layers(found: Sequence[Sequence[Features]]) -> list[Situations]:
+    """Return, for each k, what is known at the k-th place of the rollouts that have so many."""
+    return [
+        Situations((n, places[k]) for n, places in enumerate(found) if len(places) > k)
+        for k in range(max(map(len, found), default=0))
+    ]

@@ -19,10 +19,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.offline.bench import MINED_SCORE, Bench, Trial, failed_table
+from trainer.offline.bench import MINED_SCORE, RUNS, Bench, Trial
 from trainer.offline.corpus import MIN_CASES, Corpus
 from trainer.offline.grammar import Avoid, DoCall, Refused
-from trainer.offline.outcomes import FAILED, WANTED
+from trainer.offline.outcomes import FAILED
 from trainer.stats import Table, difference_interval, exact_p, threshold
 
 if TYPE_CHECKING:
@@ -74,22 +74,14 @@ def learn(facts: Iterable[Facts]) -> Learning:
 
 def learn_from(bench: Bench) -> Learning:
     """Return the lessons of a bench, whose outcomes may be shuffled to see what chance would write."""
-    groups: dict[str, list[Trial]] = {}
-    for trial in bench.trials:
-        groups.setdefault(_group(trial), []).append(trial)
-    passed: list[Trial] = []
-    dropped: list[tuple[Trial, str]] = []
-    for name, trials in sorted(groups.items()):
-        limit = threshold([t.chance[None, :] for t in trials], ALLOWED[name])
-        for trial in trials:
-            if trial.score > limit:
-                passed.append(trial)
-            else:
-                dropped.append((trial, "chance does as well"))
+    limits = {name: threshold(found, RUNS, ALLOWED[name]) for name, found in bench.chance.items()}
+    passed = [trial for trial in bench.trials if trial.score > limits[trial.group]]
+    dropped = [(trial, "chance does as well") for trial in bench.trials if trial.score <= limits[trial.group]]
     kept: list[Learned] = []
     explained: list[Trial] = []
     simple = {(t.lesson, t.outcome): t for t in passed}
-    for trial in sorted(passed, key=lambda t: _rank(bench, t)):
+    tried = Counter(map(_size, bench.trials))
+    for trial in sorted(passed, key=lambda t: _rank(bench, t, tried)):
         why, learned = _examined(bench, trial, simple, explained)
         if learned is None:
             dropped.append((trial, why))
@@ -101,27 +93,30 @@ def learn_from(bench: Bench) -> Learning:
     return Learning(tuple(kept), tuple(dropped), dict(sorted(untested.items())), bench)
 
 
-def _group(trial: Trial) -> str:
-    if trial.lesson.family == "refused":
-        return "refusals"
-    if trial.lesson.family in WANTED:
-        return "wanted"
-    name = "reward" if trial.outcome.split(" ", 1)[0] == FAILED else "labels"
-    return f"{name}, decisions" if trial.lesson.family == "decision" else name
-
-
-def _rank(bench: Bench, trial: Trial) -> tuple[bool, float, str, str]:
+def _rank(bench: Bench, trial: Trial, tried: Mapping[tuple[str, str, int], int]) -> tuple[object, ...]:
     """Return the order of examination: what explains more of its outcome comes first.
 
-    Conditions are compared among the calls alone. Their scores are not comparable: not calling counts as
-    keeping a condition on what was read, and says nothing about one on the arguments.
+    Conditions are compared among the calls alone: not calling counts as keeping a condition on what was read,
+    and says nothing about one on the arguments. The trials of a case are no independent witnesses of a
+    condition, so that cases are counted; and the more conditions of its size were tried, the more must a
+    condition explain.
     """
     lesson = trial.lesson
-    size = -trial.score
-    has_condition = isinstance(lesson, Avoid | Refused)
-    if has_condition:
-        size = exact_p([bench.table(trial.verdicts, trial.outcome, bench.called(lesson.tool))])
-    return has_condition, float(f"{size:.6g}"), lesson.sentence(), trial.outcome
+    if not isinstance(lesson, Avoid | Refused):
+        return False, -trial.score, 0, 0.0, lesson.sentence(), trial.outcome
+    called = bench.called(lesson.tool)
+    by_case = exact_p([bench.case_table(trial.judged, trial.outcome, called)]) * tried[_size(trial)]
+    by_call = exact_p([bench.table(trial.judged, trial.outcome, called)])
+    return True, _rounded(by_case), len(lesson.condition), _rounded(by_call), lesson.sentence(), trial.outcome
+
+
+def _size(trial: Trial) -> tuple[str, str, int]:
+    condition = trial.lesson.condition if isinstance(trial.lesson, Avoid | Refused) else ()
+    return trial.lesson.tool, trial.outcome, len(condition)
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.6g}")
 
 
 def _examined(
@@ -133,8 +128,8 @@ def _examined(
     ):
         return why, None
     only = bench.left_out(trial)
-    table = bench.table(trial.verdicts, trial.outcome, only)
-    failed = failed_table(bench, trial, only)
+    table = bench.table(trial.judged, trial.outcome, only)
+    failed = bench.table(trial.judged, FAILED, only)
     if why := _on_left_out(bench, trial, only) or _harmless(trial, table, failed):
         return why, None
     return "", _learned(bench, trial, table, failed)
@@ -149,8 +144,8 @@ def _overdone(bench: Bench, trial: Trial, passed: Mapping[tuple[Lesson, str], Tr
         simpler = passed.get((Avoid(lesson.tool, (atom,)), trial.outcome))
         if simpler is None:
             continue
-        both = bench.table(trial.verdicts, trial.outcome)
-        alone = bench.table(simpler.verdicts, trial.outcome)
+        both = bench.table(trial.judged, trial.outcome)
+        alone = bench.table(simpler.judged, trial.outcome)
         rest = Table(both.broke_bad, both.broke, alone.broke_bad - both.broke_bad, alone.broke - both.broke)
         if exact_p([rest]) > _NEEDED:
             return "a simpler lesson says it"
@@ -161,8 +156,8 @@ def _needless(bench: Bench, trial: Trial) -> str:
     """Say so where cases are solved without a call that nobody, ever, should end without."""
     if not isinstance(trial.lesson, DoCall):
         return ""
-    rows = zip(bench.cases, trial.verdicts, bench.columns[FAILED], strict=True)
-    solved = {case for case, verdict, failed in rows if verdict == 1 and not failed}
+    without = trial.judged.broke & ~bench.bad[FAILED]
+    solved = [case for case, mask in bench.of_case.items() if mask & without]
     return "cases are solved without it" if len(solved) >= MIN_CASES else ""
 
 
@@ -175,17 +170,19 @@ def _redundant(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> str:
         for t in explained
         if (t.lesson.tool, t.lesson.family) == kind or t.outcome == trial.outcome != FAILED
     ]
-    rest = [not any(t.verdicts[i] == 1 for t in others) for i in range(len(trial.verdicts))]
+    rest = -1
+    for other in others:
+        rest &= ~other.judged.broke
     if others and (
-        bench.table(trial.verdicts, trial.outcome, rest).difference <= 0
+        bench.table(trial.judged, trial.outcome, rest).difference <= 0
         or bench.score(trial, rest) < MINED_SCORE
     ):
         return "a better lesson explains it"
     return ""
 
 
-def _on_left_out(bench: Bench, trial: Trial, only: Sequence[bool]) -> str:
-    broken_in = {c for c, v, o in zip(bench.cases, trial.verdicts, only, strict=True) if o and v == 1}
+def _on_left_out(bench: Bench, trial: Trial, only: int) -> str:
+    broken_in = [case for case, mask in bench.of_case.items() if mask & only & trial.judged.broke]
     if len(broken_in) < MIN_CASES or bench.score(trial, only) < MINED_SCORE:
         return "does not hold on left-out cases"
     return ""
@@ -200,14 +197,9 @@ def _harmless(trial: Trial, table: Table, failed: Table) -> str:
 
 
 def _learned(bench: Bench, trial: Trial, table: Table, failed: Table) -> Learned:
-    rows = zip(
-        bench.corpus.rollouts,
-        trial.verdicts,
-        bench.columns[trial.outcome],
-        bench.columns[FAILED],
-        strict=True,
-    )
-    support = [r for r, v, bad, lost in rows if (v == 1 and bad) or (v == 0 and not lost)]
+    bad, lost = bench.bad[trial.outcome], bench.bad[FAILED]
+    chosen = (trial.judged.broke & bad) | (trial.judged.kept & ~lost)
+    support = [r for n, r in enumerate(bench.corpus.rollouts) if chosen >> n & 1]
     return Learned(
         lesson=trial.lesson,
         outcome=trial.outcome,

@@ -63,6 +63,16 @@ def outcomes_for(lesson: Lesson, names: Columns) -> list[str]:
     return [name for name in wanted if name in names]
 
 
+def group_of(lesson: Lesson, outcome: str) -> str:
+    """Return the group of candidates that share an allowance of false lessons (`learn.ALLOWED`)."""
+    if lesson.family == "refused":
+        return "refusals"
+    if lesson.family in WANTED:
+        return "wanted"
+    name = "reward" if outcome.split(" ", 1)[0] == FAILED else "labels"
+    return f"{name}, decisions" if lesson.family == "decision" else name
+
+
 def compares_cases(lesson: Lesson) -> bool:
     """Say whether cases may be compared with each other, not only trials of one case.
 

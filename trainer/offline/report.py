@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.offline.outcomes import FAILED
 from trainer.offline.wording import interval
-from trainer.stats import Table
+from trainer.stats import Table, tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -74,6 +74,7 @@ def why_nothing(
     outcomes: dict[str, set[bool]] = {}
     for f in facts:
         outcomes.setdefault(f.case, set()).add(f.failed)
+    tried, by_chance = _shown(learning)
     found: dict[str, str] = {}
     for f in facts:
         if f.id in cited:
@@ -87,25 +88,34 @@ def why_nothing(
         elif not f.calls:
             found[f.id] = "it has no tool call"
         else:
-            found[f.id] = _candidates(learning, position[f.id], has_contrast=len(outcomes[f.case]) > 1)
+            at = position[f.id]
+            found[f.id] = _candidates(tried[at], by_chance[at], has_contrast=len(outcomes[f.case]) > 1)
     return found
 
 
-def _candidates(learning: Learning, at: int, *, has_contrast: bool) -> str:
-    tried: Counter[str] = Counter()
+def _shown(learning: Learning) -> tuple[list[int], list[int]]:
+    """Return per rollout how many dropped candidates it spoke for, and how many of them chance explains."""
+    bench = learning.bench
+    if bench is None:
+        return [], []
+    rows: dict[bool, list[int]] = {True: [], False: []}
     for trial, why in learning.dropped:
-        bad = learning.bench is not None and learning.bench.columns[trial.outcome][at]
-        if trial.verdicts[at] == float(bad):  # broke it and came out badly, or kept it and did not
-            tried[why] += 1
+        bad = bench.bad[trial.outcome]
+        spoke = (trial.judged.broke & bad) | (trial.judged.kept & ~bad)
+        rows[why == "chance does as well"].append(spoke)
+    by_chance, others = (tally(rows[kind], len(bench.cases)) for kind in (True, False))
+    return [a + b for a, b in zip(by_chance, others, strict=True)], by_chance
+
+
+def _candidates(tried: int, by_chance: int, *, has_contrast: bool) -> str:
     if not tried:
         return "nothing that it did was done, and left, in enough cases" + (
             "" if has_contrast else "; the case has no contrast"
         )
-    left = tried.total() - tried["chance does as well"]
-    if left:
+    if left := tried - by_chance:
         return f"its candidates did not hold on left-out cases, or others explain them ({left})"
     contrast = "" if has_contrast else "; all trials of its case ended alike"
-    return f"chance does as well as its candidates ({tried.total()}){contrast}"
+    return f"chance does as well as its candidates ({tried}){contrast}"
 
 
 def _row(learned: Learned) -> dict[str, JsonValue]:

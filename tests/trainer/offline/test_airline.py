@@ -163,7 +163,7 @@ def shuffled(bench: Bench, seed: int) -> Bench:
                 new[at] = bad
         columns[name] = tuple(new)
     made = Bench(bench.corpus)
-    made.__dict__.update(columns=columns, lessons=bench.lessons, verdicts=bench.verdicts, cases=bench.cases)
+    made.__dict__.update(columns=columns, lessons=bench.lessons, judged=bench.judged, cases=bench.cases)
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from trainer.offline.condition import Condition, condition_words, parse_condition
@@ -40,6 +40,10 @@ class Lesson(ABC):
 
     def sentence(self) -> str:
         """Return the lesson in English Markdown."""
+        return self._sentence
+
+    @cached_property
+    def _sentence(self) -> str:
         values = {f.name: _text(getattr(self, f.name)) for f in fields(self)}
         filled = {name for name, value in values.items() if value}
         form = next(form for form in self.forms if set(_SLOT.findall(form)) == filled)
