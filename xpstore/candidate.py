@@ -122,10 +122,10 @@ def _check_paths(loc: Location, candidate: LandingCandidate) -> list[str]:
     """Return what changes below the folder of experiences; raise RefusedError where anything else does."""
     folder = loc.at(candidate.new).in_tree(layout.EXPERIENCES)
     span = f"{candidate.old}..{candidate.new}"
-    quiet = ("-z", "--name-only", "--no-renames", "--no-ext-diff")
+    quiet = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
     changed = gitcli.records(gitcli.run(loc.repo.place, ["diff", *quiet, candidate.old, candidate.new]))
     # commit by commit too: history keeps what a later commit takes away
-    on_the_way = gitcli.records(gitcli.run(loc.repo.place, ["log", *quiet, "--format=", span]))
+    on_the_way = gitcli.records(gitcli.run(loc.repo.place, ["log", *quiet, "--root", "--format=", span]))
     outside = _not_below(folder, [*changed, *on_the_way])
     if outside:
         more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""

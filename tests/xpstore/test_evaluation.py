@@ -237,3 +237,35 @@ def test_forgetting_a_rollout_leaves_evaluations_and_notes(loc: Location) -> Non
     assert evaluation.of_commit(loc, record.commit) == [record]
     assert evaluation_notes.lines(loc, record.commit) == (evaluation.note_line(record),)
     assert evidence_check.branch_problems(loc, evidence_check.Evidence.open(loc)) == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=4,
+)
+RECORD = {
+    "key": {"experiences": "e", "suite": "s", "suite_digest": "d", "trials": 1, "seeds": [1], "agent": "a"},
+    "commit": "c",
+    "results": [{"case": "c", "name": "n", "trial": 0, "seed": 1, "passed": True, "score": 1.0}],
+    "failures": [{"case": "c", "name": "n", "trial": 0, "seed": 1, "stage": "s", "error": "e"}],
+}
+
+
+@given(
+    st.sampled_from([("key",), ("key", "seeds"), ("results",), ("failures", 0), ("results", 0, "score")]),
+    JSON,
+)
+def test_what_is_damaged_is_an_error_for_people(path, value):
+    data = json.loads(json.dumps(RECORD))
+    inner = data
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    try:
+        record = evaluation.read_record(json.dumps(data).encode(), "evaluations/x")
+    except FormatError as error:
+        assert error.hint
+    else:
+        assert evaluation.record_path(record)
+        assert json.loads(evaluation.note_line(record))
