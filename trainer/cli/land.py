@@ -8,8 +8,8 @@ JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconc
 "dry_run", "branch", "main", "old": commit, "new": commit, "plans": [plan id], "commits": [as in xp log,
 oldest first], "verdict": {"decision", "reason"} or null}
 
-Exit code 1 when main is not at the beginning of the branch, a guard or a local change says no, or the gate
-rejects it; 2 when there is no such branch, or the gate cannot tell.
+Exit code 1 when main has moved since the branch began, a guard or a local change says no, or the gate rejects
+it; 2 when there is no such branch, or the gate cannot tell.
 """
 
 from __future__ import annotations
