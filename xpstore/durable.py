@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+HINTS = hasattr(os, "posix_fadvise")
+
 
 def sync(paths: Sequence[str]) -> None:
     """Wait until these files and folders are on the disk; one that is gone is no error.
@@ -30,9 +32,8 @@ def flush(handles: Sequence[int]) -> None:
     Waiting for one after the other takes little longer than for one: a file system with a journal writes it
     once for all that has its place on the disk by then. (Threads that wait side by side take longer.)
     """
-    if len(handles) > 1 and hasattr(os, "posix_fadvise"):
+    if len(handles) > 1 and HINTS:
         for handle in handles:
-            with suppress(OSError):  # a hint: start writing, which gives each its place
-                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)  # start writing: that gives each its place
     for handle in handles:
         os.fsync(handle)

@@ -213,8 +213,9 @@ class Repo:
         try:
             if not plain.lock():
                 return False
-            with _failing("move the refs", self.place):
-                plain.move(self.person())
+            plain.move(self.person())
+        except OSError as error:
+            raise failure("move the refs", self.place, error) from error
         finally:
             plain.release()
         return True

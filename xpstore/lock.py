@@ -46,8 +46,10 @@ _held_guard = threading.Lock()
 @contextmanager
 def store_lock(common_dir: Path) -> Iterator[None]:
     """Hold the store lock of a repository; waits for it. May be taken again by the thread that holds it."""
-    with _held_guard:
-        held = _held.setdefault(common_dir, _Held())
+    held = _held.get(common_dir)
+    if held is None:
+        with _held_guard:
+            held = _held.setdefault(common_dir, _Held())
     with held.guard:
         if held.depth == 0:
             held.handle = _open(f"{common_dir}/{FILE}")

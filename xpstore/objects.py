@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import insort
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,16 +19,15 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree without entries; git knows it, written or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitObject:
+class GitObject(NamedTuple):
     """One object that is not in the repository yet."""
 
     kind: ObjectKind
     data: bytes
     id: str
-    tree: Tree | None = field(default=None, compare=False, repr=False)
+    tree: Tree | None = None
     """What the bytes of a tree say, where it is known."""
-    commit: Commit | None = field(default=None, compare=False, repr=False)
+    commit: Commit | None = None
     """What the bytes of a commit say, where it is known."""
 
 
@@ -74,6 +73,11 @@ class Tree:
 
     def __init__(self, lines: dict[bytes, bytes]) -> None:
         self._lines = lines
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and self._lines == other._lines
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -192,10 +196,9 @@ class Person:
 
     def line(self) -> str:
         """Return the form that a commit object has; what git forbids in a name is dropped."""
-        who = self.cleaned()
         sign = "-" if self.offset < 0 else "+"
         hours, minutes = divmod(abs(self.offset), 60)
-        return f"{who.name} <{who.email}> {self.time} {sign}{hours:02}{minutes:02}"
+        return f"{_plain(self.name)} <{_plain(self.email)}> {self.time} {sign}{hours:02}{minutes:02}"
 
     def cleaned(self) -> Person:
         """Return the person as a commit object names it."""
