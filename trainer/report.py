@@ -97,7 +97,8 @@ class EvaluationStage(Stage):
         """Also whether it was measured now."""
         if not self.reused:
             return super().remarks
-        return [*super().remarks, "reused" if self.reused == self.n else f"{self.reused} scores reused"]
+        is_whole = self.reused == self.n and not self.failures
+        return [*super().remarks, "reused" if is_whole else f"{self.reused} scores reused"]
 
 
 class EpochStage(Stage):

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 
 import pytest
 
 from tests.builders import git, make_store, texts
-from tests.trainer.doubles import CaseEditor, ScriptedEnvironment, rollout
+from tests.trainer.case_store import make_case_store, write_suites
+from tests.trainer.doubles import CaseEditor, ScriptedEnvironment
 from trainer import environment
 from trainer.loop import LoopOptions, prepare, train_loop
 from trainer.store_door import StoreDoor
@@ -15,27 +15,11 @@ from xpstore.errors import UsageError
 from xpstore.location import Location
 
 pytestmark = pytest.mark.usefixtures("desk")
-SETTINGS = '\n[environment]\nname = "scripted"\n\n[evaluation]\ntrials = 2\nseed = 5\n'
-
-
-def write_suites(root, **suites):
-    (root / "cases").mkdir(exist_ok=True)
-    for suite, names in suites.items():
-        lines = [rollout(name).case.model_dump_json() + "\n" for name in names]
-        (root / "cases" / f"{suite}.jsonl").write_text("".join(lines), encoding="utf-8")
-    git(root, "add", ".")
-    git(root, "commit", "-q", "-m", "Write cases")
 
 
 @pytest.fixture
 def store(tmp_path):
-    root = tmp_path / "s"
-    make_store(root)
-    config = root / "xp.toml"
-    text = re.sub(r"\n# [^\n]*\n\[evaluation\](\n[^\n\[]+)*", "", config.read_text(encoding="utf-8"))
-    config.write_text(text + SETTINGS, encoding="utf-8")
-    write_suites(root, train=["a", "b", "c"], test=["d", "e"])
-    return root
+    return make_case_store(tmp_path / "s", train=["a", "b", "c"], test=["d", "e"])
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def _described(stage: Stage) -> Iterator[str]:
     from trainer.report import EpochStage
 
     yield from describe_stage(stage.line, stage)
-    if isinstance(stage, EpochStage) and stage.learned and stage.changed:
+    if isinstance(stage, EpochStage) and stage.learned:
         yield from describe_learned(stage.learned)
 
 

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.builders import git
+from tests.trainer.case_store import write_suites
+from xpstore.cli.main import run
+
+pytestmark = pytest.mark.usefixtures("case_store")
+EVAL = ["-C", "s", "eval"]
+
+
+def evaluated(capsys, *args, code=0):
+    capsys.readouterr()
+    assert run([*EVAL, *args, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_score_has_its_interval_and_is_reused(case_store, capsys):
+    tip = git(case_store, "rev-parse", "--short=9", "main")
+    assert run(EVAL) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"test on {tip}: cases=2 accuracy=0.00% passed=0/4 avg_reward=0.000000",
+        "  95% interval 0.00% to 48.99%, n=4",
+    ]
+    assert run([*EVAL, "main", "-v"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == ["  95% interval 0.00% to 48.99%, n=4; reused", "      0/2  d", "      0/2  e"]
+    note = git(case_store, "notes", "--ref=xp-eval", "show", "main")
+    assert json.loads(note)["passed"] == 0
+
+
+def test_what_is_asked_for_decides_what_is_run(capsys):
+    first = evaluated(capsys)
+    assert (first["suite"], first["trials"], first["n"], first["reused"]) == ("test", 2, 4, 0)
+    assert evaluated(capsys)["reused"] == 4
+    assert evaluated(capsys, "--fresh")["reused"] == 0
+    assert evaluated(capsys, "--seed", "9")["reused"] == 0
+    assert evaluated(capsys, "--trials", "1")["n"] == 2
+    assert evaluated(capsys, "--suite", "gate")["cases"] == 1
+    limited = evaluated(capsys, "--eval-limit", "1")
+    assert (limited["cases"], limited["environment"], limited["agent"]) == (1, "scripted", "scripted/1")
+
+
+def test_what_was_learned_scores_at_its_branch(case_store, capsys):
+    run(["-C", "s", "train", "--trials", "1", "--no-eval"])
+    (branch,) = git(case_store, "for-each-ref", "--format=%(refname:short)", "refs/heads/train").split()
+    write_suites(case_store, train=["t"], test=["a", "e"])
+    assert evaluated(capsys)["accuracy"] == 0.0
+    assert evaluated(capsys, branch)["accuracy"] == 0.5
+    assert evaluated(capsys, branch)["reused"] == 4
+
+
+def test_infrastructure_errors_are_apart_and_exit_1(case_store, capsys):
+    write_suites(case_store, test=["d", "crash", "unscored"])
+    answer = evaluated(capsys, code=1)
+    assert (answer["n"], answer["passed"], len(answer["failures"])) == (2, 0, 4)
+    assert [(c["name"], c["n"], c["failures"]) for c in answer["by_case"]] == [
+        ("d", 2, 0),
+        ("crash", 0, 2),
+        ("unscored", 0, 2),
+    ]
+    assert run(EVAL) == 1
+    out = capsys.readouterr().out
+    assert "4 trials could not be scored; the accuracy is of the others; 2 scores reused" in out
+    assert "     2  unscored: the rollout of case 'unscored' has no evaluation" in out
+    write_suites(case_store, test=["crash"])
+    assert run(EVAL) == 1
+    assert "accuracy=n/a passed=0/0" in capsys.readouterr().out
+
+
+def test_show_lists_what_is_on_record_and_runs_nothing(capsys):
+    assert run([*EVAL, "show"]) == 0
+    assert capsys.readouterr().out == "no evaluation of the experiences at HEAD is on record\n"
+    made = evaluated(capsys)
+    evaluated(capsys, "--suite", "gate")
+    assert run([*EVAL, "show", "main"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" ")[0] for line in lines if not line.startswith(" ")] == ["gate", "test"]
+    assert f"  scripted/1 in scripted, 2 trials of each case, key {made['key']}" in lines
+    answer = evaluated(capsys, "show", "--suite", "test")
+    (record,) = answer["records"]
+    assert (record["suite"], record["n"], record["fresh"]) == ("test", 4, 0)
+    assert (record["commit"], record["by_case"]) == (made["commit"], made["by_case"])
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "why"),
+    [
+        (["main", "main"], 2, "one REF too many"),
+        (["nowhere"], 1, "nowhere"),
+        (["--suite", "moon"], 2, "no cases in cases/moon.jsonl at main"),
+        (["--trials", "0"], 2, "--trials"),
+    ],
+)
+def test_what_cannot_be_evaluated_says_why(args, code, why, capsys):
+    assert run([*EVAL, *args]) == code
+    assert why in capsys.readouterr().err
+
+
+def test_a_store_without_environment_is_one_clear_error(capsys):
+    run(["init", "plain"])
+    assert run(["-C", "plain", "eval"]) == 2
+    assert "names no environment" in capsys.readouterr().err

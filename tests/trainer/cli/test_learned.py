@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from trainer.cli.learned import describe_learned
+from trainer.domain import RolloutFailure
+from trainer.train_report import TrainReport
+
+
+def report(**fields) -> TrainReport:
+    return TrainReport(
+        **{"run_id": "r1", "branch": "train/r1", "dry_run": False, "rollouts": 2, "passed": 1, **fields}
+    )
+
+
+def test_nothing_learned_says_so_and_why():
+    failed = RolloutFailure(rollout="b", case="", stage="analyze", error="odd")
+    forgotten = failed.model_copy(update={"stage": "receive"})
+    lines = list(describe_learned(report(nothing={"a": "one trial only"}, failures=(failed, forgotten))))
+    assert lines == [
+        "Nothing was learned.",
+        "1 rollout taught nothing:",
+        "     1  one trial only",
+        "Failed:",
+        "     1  analyze: odd",
+    ]
+
+
+def test_what_is_learned_already_is_no_news():
+    assert list(describe_learned(report(already=("a", "b")))) == ["Everything here is already learned."]
