@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
 DRAFT = ".part"
+STORED = 1 << 13
+"""Bytes up to which a tree is put into its zlib stream as it is: ids do not get shorter by deflating, which
+takes longer than all the rest of writing them. Larger ones are one folder of many similar names."""
+TINY = 100
+"""The same for anything else."""
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 KEEP_NOTE = "xpstore: until the ref has moved\n"
 
@@ -135,13 +140,21 @@ def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
     out = bytearray(b"PACK" + struct.pack(">II", 2, len(unique)))
     places: dict[str, tuple[int, int]] = {}
     for item in unique.values():
-        entry = _header(CODES[item.kind], len(item.data)) + zlib.compress(item.data, 1)
+        entry = _header(CODES[item.kind], len(item.data)) + deflated(item.data, item.kind)
         places[item.id] = (len(out), zlib.crc32(entry))
         out += entry
     if len(out) >= LIMIT:
         raise RepositoryError(f"{len(out)} bytes are too many for one pack", hint="write smaller groups")
     checksum = hashlib.sha1(out, usedforsecurity=False).digest()
     return bytes(out) + checksum, _index(places, checksum)
+
+
+def deflated(data: bytes, kind: str) -> bytes:
+    """Return a zlib stream of an object of this kind; see STORED."""
+    if len(data) > STORED or (kind != "tree" and len(data) > TINY):
+        return zlib.compress(data, 1)
+    head = struct.pack("<2sBHH", b"\x78\x01", 1, len(data), len(data) ^ 0xFFFF)
+    return head + data + struct.pack(">I", zlib.adler32(data))
 
 
 def _header(code: int, size: int) -> bytes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import zlib
 from collections.abc import Callable
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
+
+from xpstore.pack import deflated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Floor:
-    """Objects hashed, deflated (level 1) and written, then two refs replaced by rename; nothing else."""
+    """Objects hashed, deflated as the store does it and written, then two refs replaced; nothing else."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -32,7 +33,7 @@ class Floor:
         for item in objects:
             data = b"%s %d\0%s" % (item.kind.encode(), len(item.data), item.data)
             name = hashlib.sha1(data, usedforsecurity=False).hexdigest()
-            self._replace(f"{name[:2]}/{name[2:]}", zlib.compress(data, 1))
+            self._replace(f"{name[:2]}/{name[2:]}", deflated(data, item.kind))
         self._refs()
 
     def packed(self, objects: Sequence[GitObject]) -> None:
@@ -40,7 +41,7 @@ class Floor:
         parts = []
         for item in objects:
             data = b"%s %d\0%s" % (item.kind.encode(), len(item.data), item.data)
-            parts.append(hashlib.sha1(data, usedforsecurity=False).digest() + zlib.compress(item.data, 1))
+            parts.append(hashlib.sha1(data, usedforsecurity=False).digest() + deflated(item.data, item.kind))
         self._number += 1
         self._replace(f"pack-{self._number}", b"".join(parts))
         self._refs()

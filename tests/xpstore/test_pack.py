@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,3 +106,10 @@ def test_a_disk_that_refuses_everything_is_one_error(folder: Path, monkeypatch: 
     monkeypatch.setattr(type(folder), "unlink", refuse)
     with pytest.raises(RepositoryError, match="Read-only"), pack.kept(folder, [make("blob", b"x")]):
         pass
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 101, 4_000, pack.STORED, pack.STORED + 1, 70_000])
+@pytest.mark.parametrize("kind", ["blob", "tree"])
+def test_zlib_reads_every_stream(kind: str, size: int) -> None:
+    data = os.urandom(size)
+    assert zlib.decompress(pack.deflated(data, kind)) == data
