@@ -91,12 +91,12 @@ class PatchSemanticGradient(Frozen):
         """Its path, relative to the store."""
         return experience_uri(self.target_experience_name)
 
-    @property
+    @cached_property
     def base_blob(self) -> str:
         """The blob id of the file before; forty zeros for a new one."""
         return blob_id(self.before_file.content if self.before_file else None)
 
-    @property
+    @cached_property
     def result_blob(self) -> str:
         """The blob id of the file after; forty zeros for a deletion."""
         return blob_id(self.after_file.content if self.after_file else None)

@@ -35,12 +35,12 @@ class PolicyPlanItem(Frozen):
         """The path, relative to the store."""
         return experience_uri(self.target_experience_name)
 
-    @property
+    @cached_property
     def base_blob(self) -> str:
         """The blob that must be at the target for the item to apply; forty zeros = nothing there."""
         return blob_id(self.before_content)
 
-    @property
+    @cached_property
     def result_blob(self) -> str:
         """The blob after; forty zeros for a deletion."""
         return blob_id(self.after_content)
