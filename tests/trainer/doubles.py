@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from typing import TYPE_CHECKING
 
@@ -130,12 +131,13 @@ class FixedPolicy:
 class ScriptedExecutor:
     """An agent that does a case well when the policy has a page of the case's name; else by luck of the seed.
 
-    What it does on some cases is how their names begin: crash, slow, stray, unscored, two, quit, secret, …
+    What it does on some cases is how their names begin: crash, slow, late, stray, unscored, two, quit, …
     """
 
-    def __init__(self, luck: float = 0.0, *, hangs: bool = True) -> None:
+    def __init__(self, luck: float = 0.0, *, hangs: bool = True, tell: int | None = None) -> None:
         self._luck = luck
         self._hangs = hangs
+        self._tell = tell
         self.seen: list[tuple[str, ExecutionContext]] = []
         self.running = 0
         self.most = 0
@@ -164,8 +166,11 @@ class ScriptedExecutor:
             raise RuntimeError("the desk burnt down")
         if kind == "quit":
             raise asyncio.CancelledError
-        if kind == "slow" and self._hangs:
+        is_late = kind == "late" and context.metadata["trial"] != 0
+        if self._hangs and (kind == "slow" or is_late):
             self.stuck.put_nowait(case.name)
+            if self._tell is not None:
+                os.write(self._tell, b".")
             await asyncio.Event().wait()
         lucky = random.Random(f"{context.seed} {case.name}").random() < self._luck  # noqa: S311  # no secret
         token = f"; my token is {SECRET}" if kind == "secret" else ""
@@ -191,15 +196,20 @@ class ScriptedEnvironment:
     simulator = ""
     version = "1"
 
-    def __init__(self, luck: float = 0.0) -> None:
-        self._executor = ScriptedExecutor(luck)
+    def __init__(self, luck: float = 0.0, *, hangs: bool = True, tell: int | None = None) -> None:
+        self._executor = ScriptedExecutor(luck, hangs=hangs, tell=tell)
 
     def executor(self) -> ScriptedExecutor:
         return self._executor
 
 
 def make_environment(options: Mapping[str, object]) -> ScriptedEnvironment:
-    """Make the environment; the factory of its entry point."""
+    """Make the environment; the factory of its entry point.
+
+    In a process of its own, SCRIPTED_TELL is an open pipe that hears of every case that hangs, or `never`.
+    """
     if unknown := set(options) - {"luck"}:
         raise UsageError(f"the scripted environment has no option {sorted(unknown)}", hint="luck = 0.5")
-    return ScriptedEnvironment(float(str(options.get("luck", 0.0))))
+    tell = os.environ.get("SCRIPTED_TELL", "")
+    luck = float(str(options.get("luck", 0.0)))
+    return ScriptedEnvironment(luck, hangs=tell != "never", tell=int(tell) if tell.isdigit() else None)
