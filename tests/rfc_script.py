@@ -26,7 +26,8 @@ from trainer import (
     TrajectoryRolloutAnalyzer,
 )
 from trainer.environment import world_of
-from trainer.offline import OfflineEditor, OfflineExtractor
+from trainer.offline.editor import OfflineEditor
+from trainer.offline.extractor import OfflineExtractor
 from trainer.offline.merger import StatementMerger
 from trainer.store_door import StoreDoor
 from trainer.suite import load_suites

@@ -12,7 +12,8 @@ from trainer.components.policy_updater import DryRunPolicyUpdater, GitPolicyUpda
 from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.engine import PolicyTrainingEngine
 from trainer.journal import GitJournal
-from trainer.offline import OfflineEditor, OfflineExtractor
+from trainer.offline.editor import OfflineEditor
+from trainer.offline.extractor import OfflineExtractor
 from trainer.offline.merger import StatementMerger
 
 if TYPE_CHECKING:

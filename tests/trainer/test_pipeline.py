@@ -24,7 +24,8 @@ from trainer.context import ApplyContext, CaseLoadContext, PipelineContext
 from trainer.domain import EditResult, Message, TextPart
 from trainer.errors import RolloutError
 from trainer.importers import iter_rollouts
-from trainer.offline import OfflineEditor, OfflineExtractor
+from trainer.offline.editor import OfflineEditor
+from trainer.offline.extractor import OfflineExtractor
 from trainer.offline.merger import StatementMerger
 from trainer.pipeline import OfflinePolicyOptimizationPipeline
 from trainer.store_door import StoreDoor

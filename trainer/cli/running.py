@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
 
 FAILURES_SHOWN = 10
+CASES_SHOWN = 3
 AT_LEAST_ONE = click.IntRange(min=1)
 TIME_LIMIT = 600.0
 
@@ -101,9 +102,10 @@ def describe_stage(line: str, stage: Stage) -> Iterator[str]:
     yield paint(line)
     if stage.remarks:
         yield paint(f"  {'; '.join(stage.remarks)}")
-    why = [f"{failure.name}: {failure.error}" for failure in stage.failures]
-    for reason, count in grouped(why, FAILURES_SHOWN):
-        yield f"  {count:4}  {paint(reason)}"
+    for error, count in grouped([failure.error for failure in stage.failures], FAILURES_SHOWN):
+        cases = list(dict.fromkeys(failure.name for failure in stage.failures if failure.error == error))
+        some = [*cases[:CASES_SHOWN], *(["…"] if len(cases) > CASES_SHOWN else [])]
+        yield paint(f"  {count:4}  {', '.join(some)}: {error}" if some else f"  {count:4}  {error}")
 
 
 def describe_cases(cases: tuple[CaseScore, ...]) -> Iterator[str]:

@@ -30,15 +30,15 @@ STAGE = Stage(
     accuracy=0.25,
     interval=(0.04, 0.7),
     average_reward=0.25,
-    failures=(failure("b", "burnt"), failure("b", "burnt"), failure("c", "late")),
+    failures=(*(failure(name, "burnt") for name in "bbcde"), failure("c", "late")),
 )
 
 
 def test_a_stage_is_its_line_its_remarks_and_what_could_not_be_scored():
     assert list(describe_stage(STAGE.line, STAGE)) == [
         "[eval] epoch=0 cases=3 accuracy=25.00% passed=1/4 avg_reward=0.250000",
-        "  95% interval 4.00% to 70.00%, n=4; 3 trials could not be scored; the accuracy is of the others",
-        "     2  b: burnt",
+        "  95% interval 4.00% to 70.00%, n=4; 6 trials could not be scored; the accuracy is of the others",
+        "     5  b, c, d, …: burnt",
         "     1  c: late",
     ]
 

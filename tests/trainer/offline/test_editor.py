@@ -8,7 +8,8 @@ import pytest
 from tests.trainer.offline.world import rollout, shop
 from trainer.context import ExperienceGradientContext, LearnedHistory, UndoneStatement
 from trainer.domain import EditResult, RolloutAnalysis
-from trainer.offline import OfflineEditor, OfflineExtractor
+from trainer.offline.editor import OfflineEditor
+from trainer.offline.extractor import OfflineExtractor
 from xpstore.document import Document
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.merge import merge

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.trainer.offline.world import call, rollout, say
-from trainer.offline import OfflineExtractor
+from trainer.offline.extractor import OfflineExtractor
 from xpstore.trajectory import Trajectory  # noqa: TC001
 
 READ = call("get_order", {"order_id": "O17"}, {"order_id": "O17", "name": "Ann Lee"})
