@@ -79,4 +79,4 @@ def test_where_reading_cannot_go_on(data: bytes, line: int, why: str, piece: int
 def test_a_value_that_is_too_long(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(documents, "CHUNK", 16)
     with pytest.raises(CutOffError, match="a value of more than 1 MB"):
-        read('["' + "x" * (3 * LIMIT) + '"]', 16)
+        read('["' + "x" * (3 * LIMIT) + '"]', 1 << 16)
