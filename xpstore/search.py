@@ -6,32 +6,30 @@ become pairs of characters. The query is data: only its letters and digits ever 
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import unicodedata
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING
+from secrets import token_hex
+from typing import TYPE_CHECKING, NamedTuple
+
+from xpstore.wording import Wanted, shingles, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from pathlib import Path
     from typing import Self
 
 RAREST = 16
 """How many of a query's terms are looked up: the rarest say most, and long queries stay fast."""
 NEAR = 0.2
 """Jaccard similarity of shingles above which two texts are worth comparing as near-duplicates."""
-_SHINGLE = 4
+POSTINGS = 4_000
+"""How many documents the terms that are looked up may have together, the rarest term aside: a query takes
+some microseconds for each."""
 _K1 = 1.2  # FTS5's own constant: a term's weight never exceeds idf * (k1 + 1)
 _SHARE_WITHOUT_TERMS = 0.25
 _CANDIDATES = 200
-
-# Scripts written without spaces between words: Thai to Khmer, kana, Han, Hangul, Han beyond the BMP.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_RUNS = re.compile(f"([{_UNSPACED}]+)|([^\\s{_UNSPACED}]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,66 +40,81 @@ class Hit:
     score: float
 
 
-class _Letters(dict[int, str]):
-    """Maps every code point that is no letter, digit or mark to a space; fills itself."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        self[code] = kept = char if unicodedata.category(char)[0] in "LNM" else " "
-        return kept
+class DamagedIndexError(Exception):
+    """The file of an index cannot be used: damaged, of another kind, locked or read-only."""
 
 
-_LETTERS = _Letters()
+class Document(NamedTuple):
+    """What is put into an index; it never changes under its key."""
 
-
-def terms(text: str) -> list[str]:
-    """Return the terms of a text in order: folded words, and pairs of characters of unspaced scripts."""
-    found: list[str] = []
-    for unspaced, word in _RUNS.findall(unicodedata.normalize("NFKC", text).casefold().translate(_LETTERS)):
-        if word:
-            found.append(word)
-        elif len(unspaced) == 1:
-            found.append(unspaced)
-        else:
-            found.extend(unspaced[i : i + 2] for i in range(len(unspaced) - 1))
-    return found
-
-
-def shingles(text: str) -> frozenset[str]:
-    """Return the text's overlapping pieces of four characters, or two for unspaced scripts."""
-    found = set()
-    words = []
-    for term in terms(text):
-        if _RUNS.fullmatch(term).group(1):  # type: ignore[union-attr]  # every term is such a run
-            found.add(term)
-        else:
-            words.append(term)
-    line = " ".join(words)
-    found.update(line[i : i + _SHINGLE] for i in range(max(1, len(line) - _SHINGLE + 1)) if line)
-    return frozenset(found)
+    key: str
+    text: str | None
+    """None = known, and never found."""
+    tag: str = ""
+    """Anything; a search can be for some tags only."""
 
 
 class Index:
-    """A full-text index, in memory or in the SQLite file of the connection.
-
-    Documents are added under a key of the caller's, such as a blob id, and never change.
-    """
+    """A full-text index, in memory or in a file. Its methods raise DamagedIndexError."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         # `ascii` leaves every other script whole: its words were cut by terms().
-        fts = "USING fts5(key UNINDEXED, terms, tokenize = 'porter ascii')"
-        connection.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS docs {fts}")
-        connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(docs, row)")
-        connection.execute(f"CREATE VIRTUAL TABLE temp.probe {fts}")
-        connection.execute("CREATE VIRTUAL TABLE temp.probed USING fts5vocab(temp, probe, instance)")
+        fts = "USING fts5(terms, tokenize = 'porter ascii')"
+        with _whole():
+            connection.execute(
+                "PRAGMA synchronous = OFF"
+            )  # a loss of power may cost the file, which is a copy
+            for table in (
+                f"VIRTUAL TABLE IF NOT EXISTS docs {fts}",
+                "TABLE IF NOT EXISTS pages(id INTEGER PRIMARY KEY, key TEXT UNIQUE, tag TEXT)",
+                "TABLE IF NOT EXISTS about(head TEXT)",
+                "VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(docs, row)",
+                f"VIRTUAL TABLE temp.probe {fts}",
+                "VIRTUAL TABLE temp.probed USING fts5vocab(temp, probe, instance)",
+            ):
+                connection.execute(f"CREATE {table}")
 
     @classmethod
-    def of(cls, documents: Sequence[tuple[str, str]]) -> Self:
-        """Return an index in memory of (key, text) pairs."""
+    def of(cls, documents: Iterable[Document]) -> Self:
+        """Return an index in memory."""
         index = cls(sqlite3.connect(":memory:"))
         index.add(documents)
         return index
+
+    @classmethod
+    def open(cls, path: Path, head: str) -> Self:
+        """Return the index that was saved there with this head."""
+        with _whole():
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1)
+            known = "SELECT head FROM about WHERE head = ?"
+            if connection.execute(known, (head,)).fetchone() is not None:
+                return cls(connection)
+            connection.close()
+            raise DamagedIndexError("another version")
+
+    def save(self, path: Path, head: str) -> None:
+        """Write a new file; it is there at once or not at all."""
+        with _whole():
+            path.parent.mkdir(exist_ok=True)
+            draft = path.with_name(f"{path.name}.{token_hex(8)}")
+            try:
+                self._db.execute("DELETE FROM about")
+                self._db.execute("INSERT INTO about VALUES (?)", (head,))
+                self._db.commit()
+                with closing(sqlite3.connect(draft)) as file:
+                    file.execute("PRAGMA synchronous = OFF")
+                    self._db.backup(file)
+                draft.replace(path)
+            finally:
+                draft.unlink(missing_ok=True)
+
+    def copy(self) -> Self:
+        """Return a copy in memory."""
+        with _whole():
+            memory = sqlite3.connect(":memory:")
+            self._db.backup(memory)
+            return type(self)(memory)
 
     def __enter__(self) -> Self:
         return self
@@ -109,31 +122,63 @@ class Index:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def add(self, documents: Sequence[tuple[str, str]]) -> None:
-        """Add (key, text) pairs; a key must be new."""
-        with self._db:
-            rows = ((key, " ".join(terms(text))) for key, text in documents)
-            self._db.executemany("INSERT INTO docs(key, terms) VALUES (?, ?)", rows)
+    def add(self, documents: Iterable[Document]) -> None:
+        """Add documents whose keys are new."""
+        self.change((), documents)
 
-    def keys(self) -> frozenset[str]:
-        """Return the keys that are in the index."""
-        return frozenset(key for (key,) in self._db.execute("SELECT key FROM docs"))
+    def change(self, removed: Iterable[str], added: Iterable[Document]) -> None:
+        """Remove the documents with these keys and add others, all or nothing."""
+        with _whole(), self._db:
+            for key in removed:
+                self._db.execute(
+                    "DELETE FROM docs WHERE rowid = (SELECT id FROM pages WHERE key = ?)", (key,)
+                )
+                self._db.execute("DELETE FROM pages WHERE key = ?", (key,))
+            for key, text, tag in added:
+                made = self._db.execute("INSERT INTO pages(key, tag) VALUES (?, ?)", (key, tag)).lastrowid
+                if text is not None:
+                    words = (made, " ".join(terms(text)))
+                    self._db.execute("INSERT INTO docs(rowid, terms) VALUES (?, ?)", words)
 
-    def lookup(self, query: str, limit: int) -> list[Hit]:
-        """Return the documents with the query's rarest terms, best first.
+    def tags(self) -> dict[str, str]:
+        """Return key → tag of all that is in the index."""
+        with _whole():
+            return dict(self._db.execute("SELECT key, tag FROM pages"))
+
+    def tagged(self, start: str) -> dict[str, str]:
+        """Return key → tag of what has a tag that starts so, sorted by key."""
+        with _whole():
+            rows = "SELECT key, tag FROM pages WHERE substr(tag, 1, length(?1)) = ?1 ORDER BY key"
+            return dict(self._db.execute(rows, (start,)))
+
+    def lookup(self, query: str, limit: int, tags: Collection[str] = ()) -> list[Hit]:
+        """Return the documents with the query's rarest terms, best first; with one of these tags, if given.
 
         A score is the BM25 sum divided by the sum that a perfect document would reach.
         """
+        with _whole():
+            return [Hit(key, score) for key, score, _ in self._lookup(query, limit, tags)]
+
+    def _lookup(self, query: str, limit: int, tags: Collection[str]) -> list[tuple[str, float, str]]:
+        """Return key, score and terms."""
+        (total,) = self._db.execute("SELECT count(*) FROM docs_docsize").fetchone()
         rarest = self._rarest(query)
         if not rarest:
             return []
-        (total,) = self._db.execute("SELECT count(*) FROM docs").fetchone()
         bound = sum(max(log((total - n + 0.5) / (n + 0.5)), 1e-6) * (_K1 + 1) for _, n in rarest)
         match = " OR ".join(f'"{term}"' for term, _ in rarest)
+        # words that most of very many pages have tell nothing, and ranking by them would take long
+        order = "" if rarest[0][1] > max(POSTINGS, total // 2) else "ORDER BY rank"
+        wanted = f"AND p.tag IN ({', '.join('?' * len(tags))})" if tags else ""
         found = self._db.execute(
-            "SELECT key, bm25(docs) FROM docs WHERE docs MATCH ? ORDER BY 2, 1 LIMIT ?", (match, limit)
+            f"WITH hits AS (SELECT d.rowid AS id, d.rank AS score FROM docs AS d JOIN pages AS p ON p.id = d.rowid"  # noqa: S608, E501 - only marks
+            f" WHERE docs MATCH ? {wanted} {order} LIMIT ?)"
+            " SELECT p.key, h.score, d.terms FROM hits AS h JOIN pages AS p USING (id)"
+            " JOIN docs AS d ON d.rowid = id",
+            (match, *tags, limit),
         )
-        return [Hit(key, min(1.0, -score / bound)) for key, score in found]
+        hits = [(key, min(1.0, -score / bound), text) for key, score, text in found]
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
     def _rarest(self, query: str) -> list[tuple[str, int]]:
         """Return the query's rarest terms that the index knows, with the number of documents of each.
@@ -141,38 +186,52 @@ class Index:
         The stemmer is inside FTS5, so the query's terms go through a table of their own.
         """
         self._db.execute("DELETE FROM temp.probe")
-        unique = sorted(set(terms(query)))
         self._db.executemany(
-            "INSERT INTO temp.probe(key, terms) VALUES (?, ?)", ((term, term) for term in unique)
+            "INSERT INTO temp.probe(terms) VALUES (?)", ((t,) for t in sorted(set(terms(query))))
         )
         rows = self._db.execute(
-            "SELECT min(p.key), v.doc FROM temp.probed AS i"
+            "SELECT min(p.terms), v.doc FROM temp.probed AS i"
             " JOIN temp.probe AS p ON p.rowid = i.doc JOIN vocabulary AS v ON v.term = i.term"
             " GROUP BY v.term ORDER BY v.doc, v.term LIMIT ?",
             (RAREST,),
         )
-        return list(rows)
+        found: list[tuple[str, int]] = []
+        for term, count in rows:
+            if found and count + sum(n for _, n in found) > POSTINGS:
+                break
+            found.append((term, count))
+        return found
+
+    def rank(self, query: str, limit: int, tags: Collection[str] = ()) -> list[Hit]:
+        """Return the documents that fit a query best, best first, ties by key.
+
+        The score is the mean of the BM25 share and the share of the query's shingles that the document
+        contains. Where no term matches (a misspelling), shingles alone decide.
+        """
+        wanted = Wanted.of(query)
+        if not wanted.count:
+            return []
+        with _whole():
+            found = self._lookup(query, max(limit, _CANDIDATES), tags)
+            rows = found or self._everything(tags)
+            hits = []
+            for key, share, text in rows:
+                contained = wanted.share_in(text)
+                if found or contained >= _SHARE_WITHOUT_TERMS:
+                    hits.append(Hit(key, round((share + contained) / 2, 6)))
+        return _best(hits, limit)
+
+    def _everything(self, tags: Collection[str]) -> Iterator[tuple[str, float, str]]:
+        rows = self._db.execute("SELECT key, tag, terms FROM docs JOIN pages ON id = docs.rowid")
+        return ((key, 0.0, text) for key, tag, text in rows if not tags or tag in tags)
 
 
-def rank(documents: Sequence[tuple[str, str]], query: str, limit: int) -> list[Hit]:
-    """Return the (name, text) documents that fit a query best, best first, ties by name.
-
-    The score is the mean of the BM25 share and the share of the query's shingles that the document
-    contains. Where no term matches (a misspelling), shingles alone decide.
-    """
-    texts = {name: f"{name}\n{text}" for name, text in documents}
-    wanted = shingles(query)
-    if not wanted:
-        return []
-    with Index.of(list(texts.items())) as index:
-        found = index.lookup(query, max(limit, _CANDIDATES))
-    shares = {hit.name: hit.score for hit in found} or dict.fromkeys(texts, 0.0)
-    hits = []
-    for name, share in shares.items():
-        contained = len(wanted & shingles(texts[name])) / len(wanted)
-        if found or contained >= _SHARE_WITHOUT_TERMS:
-            hits.append(Hit(name, round((share + contained) / 2, 6)))
-    return _best(hits, limit)
+@contextmanager
+def _whole() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise DamagedIndexError(str(error)) from error
 
 
 def similar(documents: Sequence[tuple[str, str]], text: str, limit: int) -> list[Hit]:
@@ -183,7 +242,7 @@ def similar(documents: Sequence[tuple[str, str]], text: str, limit: int) -> list
     """
     texts = dict(documents)
     wanted = shingles(text)
-    with Index.of(documents) as index:
+    with Index.of(Document(*document) for document in documents) as index:
         found = index.lookup(text, max(limit, _CANDIDATES))
     hits = []
     for name in (hit.name for hit in found):

@@ -11,15 +11,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from xpstore.errors import DocumentError
-from xpstore.experience import SERVED
+from xpstore.library import Library
 from xpstore.names import without_invisible
-from xpstore.search import rank
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from xpstore.experience import Experience, ExperienceSet
 
+FITTING = 100
+"""How many ranked pages are considered for a task; an agent reads a handful."""
 CUT = "\n[cut: the page is longer than the budget]"
 
 
@@ -86,22 +85,21 @@ def readable(experiences: ExperienceSet) -> tuple[list[Experience], dict[str, st
     return good, bad
 
 
-def ranked(experiences: Sequence[Experience], query: str, limit: int) -> list[tuple[Experience, float]]:
-    """Return the experiences that fit the query and their scores, best first. Raises DocumentError."""
-    by_name = {e.name: e for e in experiences}
-    hits = rank([(e.name, f"{e.description}\n{e.content}") for e in experiences], query, limit)
-    return [(by_name[hit.name], hit.score) for hit in hits]
-
-
 def read_for(experiences: ExperienceSet, task: str, budget: int) -> Reading:
+    """Choose from a set in memory what to read for a task; see `read_from`."""
+    with Library.of(experiences) as library:
+        return read_from(library, task, budget)
+
+
+def read_from(library: Library, task: str, budget: int) -> Reading:
     """Choose from the served experiences (production and staging) what to read for a task.
 
     Pages come whole, each if it still fits into `budget` tokens: first those for every task, then the
-    ranked ones, best first. Only where the budget would leave nothing at all is the first page cut, at the
-    end of a line; where not even a line fits, it is left out like the others.
+    ranked ones, best first, FITTING at most. Only where the budget would leave nothing at all is the first
+    page cut, at the end of a line; where not even a line fits, it is left out like the others.
     """
     pages, left_out, room = [], [], budget
-    for experience, score in _fitting(experiences, task):
+    for experience, score in _fitting(library, task):
         text = rendered(experience)
         page = Page(experience.name, text, score, tokens(text))
         if page.tokens <= room:
@@ -115,12 +113,11 @@ def read_for(experiences: ExperienceSet, task: str, budget: int) -> Reading:
     return Reading(tuple(pages), tuple(left_out))
 
 
-def _fitting(experiences: ExperienceSet, task: str) -> list[tuple[Experience, float]]:
+def _fitting(library: Library, task: str) -> list[tuple[Experience, float]]:
     """Return the served experiences for a task with their scores: those for every task, then the ranked."""
-    served = [e for e in readable(experiences)[0] if e.status in SERVED]
-    hits = ranked(served, task, len(served))
+    hits = library.search(task, FITTING, given=True)
     found = {e.name for e, _ in hits}
-    hits += [(e, 0.0) for e in served if e.name not in found and _is_for_all(e)]
+    hits += [(e, 0.0) for e in library.always() if e.name not in found]
     return sorted(hits, key=lambda hit: not _is_for_all(hit[0]))  # stable: best first within each kind
 
 

@@ -35,26 +35,34 @@ def snapshot(loc: Location, ref: str, *, versions: bool = False, parsed: bool = 
     here = loc.at(commit)
     root = here.in_tree(layout.EXPERIENCES)
     counts = _versions(here, commit, root) if versions else None
-    names, skipped = _names(here, commit)
+    blobs, skipped = names(here, commit)
     pages = Pages.load(here.repo, here.config)
-    for name in [name for name, blob in names.items() if blob not in pages.texts]:
+    for name in [name for name, blob in blobs.items() if blob not in pages.texts]:
         try:
-            pages.add(names[name], _text(here, name, names[name]))
+            pages.add(blobs[name], _text(here, name, blobs[name]))
         except (LimitError, UnicodeDecodeError) as error:
             skipped[f"{name}{SUFFIX}"] = str(error)
-            del names[name]
+            del blobs[name]
     if counts is None and not parsed:
-        policies = [Experience(name=name, text=pages.texts[blob]) for name, blob in names.items()]
+        policies = [Experience(name=name, text=pages.texts[blob]) for name, blob in blobs.items()]
     else:
         made = partial(_experience, pages, counts, parsed=parsed)
-        policies = [made(name, blob) for name, blob in names.items()]
-    pages.keep(names.values())
+        policies = [made(name, blob) for name, blob in blobs.items()]
+    pages.keep(blobs.values())
     return ExperienceSet(
         root_uri=root,
         policies=tuple(policies),
         snapshot_id=commit,
         metadata={"skipped": skipped} if skipped else {},
     )
+
+
+def page(here: Location, name: str, blob: str) -> Experience | str:
+    """Return one experience, or why its file can be none: too long, or no UTF-8."""
+    try:
+        return Experience(name=name, text=_text(here, name, blob))
+    except (LimitError, UnicodeDecodeError) as error:
+        return str(error)
 
 
 def _text(here: Location, name: str, blob: str) -> str:
@@ -80,11 +88,14 @@ def listing(loc: Location, ref: str) -> dict[str, str]:
     Raises NotFoundError for an unknown ref.
     """
     commit = loc.resolve(ref)
-    return _names(loc.at(commit), commit)[0]
+    return names(loc.at(commit), commit)[0]
 
 
-def _names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonValue]]:
-    """Return the valid names with their blob ids, sorted, and the invalid file names with the reason."""
+def names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonValue]]:
+    """Return name → blob id of the experiences at a commit where the store lies `here`, sorted.
+
+    And the names of files that can be no experience, with the reason.
+    """
     skipped: dict[str, JsonValue] = {}
     tree, root = here.repo.commit(commit).tree, here.in_tree(layout.EXPERIENCES)
     folder = here.repo.folder(tree, root)

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xpstore.search import Hit, Index, rank, shingles, similar, terms
+from xpstore.search import DamagedIndexError, Document, Hit, Index, similar
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGES = [
     ("cancel-flight", "Before cancelling a reservation read it and check the insurance and the cabin."),
@@ -17,6 +20,11 @@ PAGES = [
     ("退票", "乘客要求退票时,先查询订单,确认是否购买保险,再办理退款。"),
     ("改签", "乘客要求改签航班时,先确认舱位,再计算差价。"),
 ]
+
+
+def rank(documents: list[tuple[str, str]], query: str, limit: int) -> list[Hit]:
+    with Index.of(Document(name, f"{name}\n{text}") for name, text in documents) as index:
+        return index.rank(query, limit)
 
 
 def names(hits: list[Hit]) -> list[str]:
@@ -76,13 +84,6 @@ def test_limit_and_no_documents():
     assert similar([], "anything", 5) == []
 
 
-def test_terms_cut_unspaced_scripts_into_pairs_and_keep_marks():
-    assert terms("Ｂook_flight 退票费 हिन्दी x") == ["book", "flight", "退票", "票费", "हिन्दी", "x"]
-    assert terms("票") == ["票"]
-    assert shingles("abc") == {"abc"}
-    assert shingles("") == frozenset()
-
-
 def test_similar_separates_light_edits_from_other_pages():
     edited = "Before cancelling a reservation, read it and check insurance and cabin class."
     hits = similar(PAGES, edited, 5)
@@ -98,13 +99,66 @@ def test_rarest_terms_win_over_frequent_ones():
     assert names(rank(documents, "order " * 30 + "zeppelin", 1)) == ["rare"]
 
 
-def test_an_index_in_a_file_is_read_again(tmp_path):
-    path = tmp_path / "index.db"
-    with Index(sqlite3.connect(path)) as index:
-        index.add(PAGES)
-    with Index(sqlite3.connect(path)) as index:
-        assert index.keys() == {name for name, _ in PAGES}
+def documents() -> list[Document]:
+    return [Document(name, text, "served") for name, text in PAGES]
+
+
+def test_an_index_is_saved_and_changed_in_its_file(tmp_path):
+    path = tmp_path / "new" / "index.db"
+    with Index.of(documents()) as index:
+        index.save(path, "one")
         assert names(index.lookup("refund", 1)) == ["refund-item"]
+    for number in range(2):
+        with Index.open(path, "one") as index, index.copy() as copy:
+            assert index.tags() == copy.tags()
+            assert ("refund-item" in index.tags()) == (number == 0)
+            index.change(["refund-item"], [Document(f"refund-{number}", "New refunds"), Document("x", None)])
+            assert names(index.lookup("refund", 5)) == [f"refund-{n}" for n in range(number + 1)]
+            index.change(["x"], [])
+    assert [file.name for file in path.parent.iterdir()] == ["index.db"]
+
+
+def use(path: Path) -> None:
+    with Index.open(path, "one") as index:
+        index.tags()
+        index.rank("refund", 5)
+
+
+def test_a_file_that_is_no_index_or_another_one_is_damaged(tmp_path):
+    path = tmp_path / "index.db"
+    with pytest.raises(DamagedIndexError):
+        Index.open(path, "one")
+    assert not path.exists()
+    with Index.of(documents()) as index:
+        index.save(path, "one")
+        with pytest.raises(DamagedIndexError):
+            index.save(tmp_path / "index.db" / "in a file", "one")
+    whole = path.read_bytes()
+    with pytest.raises(DamagedIndexError):
+        Index.open(path, "two")
+    for damaged in (b"", b"text", whole[:5000], bytes(len(whole)), whole[:2000] + bytes(len(whole) - 2000)):
+        path.write_bytes(damaged)
+        with pytest.raises(DamagedIndexError):
+            use(path)
+    with Index.of([]) as index, pytest.raises(DamagedIndexError):
+        index.add([Document("a", "1"), Document("a", "2")])
+
+
+def test_only_documents_with_a_tag_are_found():
+    with Index.of(
+        [Document("a", "refund", "x"), Document("b", "refund", "y"), Document("c", None, "x")]
+    ) as index:
+        assert names(index.rank("refund", 5)) == ["a", "b"]
+        assert names(index.rank("refund", 5, ["x", "z"])) == ["a"]
+        assert names(index.rank("refundss", 5, ["y"])) == ["b"]
+        assert index.tags() == {"a": "x", "b": "y", "c": "x"}
+
+
+def test_words_of_every_page_are_not_ranked_by(monkeypatch):
+    monkeypatch.setattr("xpstore.search.POSTINGS", 3)
+    pages = [(f"p{n}", "order order order" if n == 4 else "order flight refund") for n in range(5)]
+    assert names(rank(pages, "order flight refund", 9))[:4] == ["p0", "p1", "p2", "p3"]
+    assert len(rank(pages, "order", 9)) == 5
 
 
 def test_a_thousand_pages_are_ranked_in_a_moment():

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from xpstore.cli.output import note
 
 if TYPE_CHECKING:
-    from xpstore.experience import ExperienceSet
     from xpstore.location import Location
 
 
-def tell_nothing(location: Location, experiences: ExperienceSet, ref: str, what: str) -> None:
-    """Say that nothing was found at a ref, `what` names what was looked for; hint at open candidates."""
+def tell_nothing(location: Location, count: int, ref: str, what: str) -> None:
+    """Say that nothing was found among `count` experiences at a ref, and hint at open candidates.
+
+    `what` names what was looked for.
+    """
     from xpstore.history import candidates
 
-    count = len(experiences.policies)
     note(f"no {what}" if count else f"there are no experiences on {ref}")
     others = [branch for branch in candidates(location) if branch != ref]
     if others:

@@ -30,13 +30,12 @@ def command(  # noqa: PLR0913  # the options of the verb
 ) -> None:
     """Search; see the module's docstring."""
     from xpstore.experience import SERVED
-    from xpstore.serving import ranked, readable
-    from xpstore.snapshot import snapshot
+    from xpstore.library import Library
 
     location = app.location()
-    experiences = snapshot(location, ref or location.main_ref)
-    good, bad = readable(experiences)
-    hits = ranked(good, " ".join(query), limit)
+    with Library.at(location, ref or location.main_ref) as library:
+        hits = library.search(" ".join(query), limit)
+        bad = library.unreadable
     if as_json:
         rows = [
             {"name": e.name, "score": score, "status": e.status, "description": e.description}
@@ -45,7 +44,7 @@ def command(  # noqa: PLR0913  # the options of the verb
         emit(
             {
                 "ref": ref or location.config.main,
-                "commit": experiences.snapshot_id,
+                "commit": library.commit,
                 "query": " ".join(query),
                 "hits": rows,
                 "unreadable": bad,
@@ -59,7 +58,7 @@ def command(  # noqa: PLR0913  # the options of the verb
             )
         if not hits:
             shown = ref or location.config.main
-            tell_nothing(location, experiences, shown, f"experience on {shown} fits the query")
+            tell_nothing(location, len(library), shown, f"experience on {shown} fits the query")
         for name, why in bad.items():
             note(f"not searched: {name}: {why}")
     ctx.exit(0 if hits else 1)

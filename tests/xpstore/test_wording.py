@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from xpstore.wording import Wanted, shingles, terms
+
+
+def test_terms_cut_unspaced_scripts_into_pairs_and_keep_marks():
+    assert terms("Ｂook_flight 退票费 हिन्दी x") == ["book", "flight", "退票", "票费", "हिन्दी", "x"]
+    assert terms("票") == ["票"]
+    assert shingles("abc") == {"abc"}
+    assert shingles("") == frozenset()
+
+
+def test_what_of_a_query_a_text_contains():
+    wanted = Wanted.of("refund 退票")
+    assert wanted.count == 4
+    assert wanted.share_in("we refund 退票 票费") == 1
+    assert wanted.share_in("we refund it") == 3 / 4
+    assert wanted.share_in("退票") == 1 / 4
+    assert Wanted.of("ab cd").share_in("ab 退票 cd") == 1  # as if nothing stood between them
+    assert Wanted.of("!").count == 0
