@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from xpstore.suspect import orders
 
@@ -77,6 +78,7 @@ def _is_plain(text: str) -> bool:
     return unicodedata.is_normalized("NFC", text) and text.isprintable()
 
 
+@lru_cache(maxsize=4096)
 def changes_something(tool: str) -> bool:
     """Say whether a tool's name does not begin with a verb of reading, such as get, list, search."""
     return (words(tool) or ("",))[0] not in _READING

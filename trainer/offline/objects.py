@@ -1,7 +1,8 @@
 """The objects that calls read, and what they say about a later call whose arguments point to them.
 
 An argument points to an object by id: the object answered a call with the same argument, or its `id` (or its
-key in a mapping) is the value, or its first identifier has the same name and value. The last answer counts.
+key in a mapping) is the value, or its first identifier has the same name and value. Of each field the last
+answer counts.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ObjectIndex:
         if isinstance(answer, dict):
             for key, value in arguments.items():
                 if isinstance(value, str) and is_id(key) and answer.get(key, value) == value:
-                    self._answers[key, value] = answer
+                    self._answers[key, value] = {**self._answers.get((key, value), {}), **answer}
         self._walk(answer, _DEPTH)
 
     def _walk(self, value: JsonValue, depth: int) -> None:

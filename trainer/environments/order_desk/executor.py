@@ -40,6 +40,7 @@ class OrderDeskExecutor:
         self._policy = policy
         self._agents = agents
         self._tools = schemas()
+        self._read: tuple[ExperienceSet | None, dict[str, tuple[str, ...]]] = (None, {})
 
     async def execute(
         self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
@@ -49,10 +50,9 @@ class OrderDeskExecutor:
 
     async def _rollout(self, case: Case, policy_set: ExperienceSet, context: ExecutionContext) -> Rollout:
         request, now, wish, world = _given(case)
-        reading = read_for(policy_set, request, BUDGET)
         messages = [_say("system", SYSTEM.format(now=now))]
-        if reading.pages:
-            messages.append(_say("system", "\n\n".join([LESSONS, *(page.text for page in reading.pages)])))
+        if pages := self._pages(policy_set, request):
+            messages.append(_say("system", "\n\n".join((LESSONS, *pages))))
         messages.append(_say("user", request))
         agent = self._agents.start(f"{context.seed} {case.id}", training=context.training)
         with Shop(world) as shop:
@@ -70,6 +70,16 @@ class OrderDeskExecutor:
                 "agent": self._agents.name,
             },
         )
+
+    def _pages(self, policy_set: ExperienceSet, request: str) -> tuple[str, ...]:
+        """Return what `xp context` gives for a request; the trials of a case ask for the same."""
+        known, found = self._read
+        if known is not policy_set:
+            found = {}
+            self._read = policy_set, found
+        if request not in found:
+            found[request] = tuple(page.text for page in read_for(policy_set, request, BUDGET).pages)
+        return found[request]
 
     async def _talk(self, agent: Agent, shop: Shop, messages: list[Message]) -> list[Done]:
         """Let the agent talk and act until it has nothing more to do; the conversation grows in place."""
