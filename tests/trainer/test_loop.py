@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.builders import git, make_store, texts
+from tests.builders import git, identify, make_store, texts
 from tests.trainer.case_store import make_case_store, write_suites
 from tests.trainer.doubles import CaseEditor, ScriptedEnvironment
 from trainer import environment
@@ -141,3 +141,20 @@ def test_a_leak_stops_it_before_anything_runs(store, desk):
     with pytest.raises(UsageError, match="is in suite 'train' too"):
         run(store)
     assert desk.seen == []
+
+
+def test_a_store_in_a_folder_of_other_code(tmp_path):
+    code = tmp_path / "code"
+    code.mkdir()
+    git(code, "init", "-q", "-b", "main")
+    identify(code)
+    (code / "app.py").write_text("print()\n")
+    git(code, "add", ".")
+    git(code, "commit", "-q", "-m", "Write an app")
+    store = make_case_store(code / "agent", train=["a"], test=["d"])
+    report, _ = run(store)
+    changed = git(code, "diff", "--name-only", f"main...{report.branch}").split()
+    assert changed == ["agent/experiences/a.md"]
+    git(code, "commit", "-q", "--allow-empty", "-m", "Change the code")
+    again, _ = run(store)
+    assert (again.run_id, again.baseline.reused, again.epochs[0].taken_up) == (report.run_id, 2, 2)

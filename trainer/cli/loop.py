@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
 
 
+KEPT = "What was recorded and committed is kept; the same command goes on from there."
+
+
 def loop_options(command: Decorated) -> Decorated:
     """Add the options that are for training without FILE."""
     command = running_options(command)
@@ -84,7 +87,7 @@ def _run(app: App, options: LoopOptions, main: str, file: str, *, as_json: bool)
 
     from trainer.loop import train_loop
 
-    with Stages() as stages:
+    with Stages(KEPT) as stages:
 
         def say(stage: Stage) -> None:
             if not as_json:

@@ -61,9 +61,13 @@ def running_options(command: Decorated) -> Decorated:
 
 
 class Stages:
-    """A context that draws progress on a terminal between the stages, and writes each stage as it ends."""
+    """A context that draws progress on a terminal between the stages, and writes each stage as it ends.
 
-    def __init__(self) -> None:
+    `interrupted` is said to somebody who presses Ctrl-C.
+    """
+
+    def __init__(self, interrupted: str = "") -> None:
+        self._interrupted = interrupted
         self._bars = ExitStack()
         self._draw: Callable[[str, int, int], None] | None = None
         self._is_open = False
@@ -75,8 +79,8 @@ class Stages:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
-        if kind is KeyboardInterrupt:
-            note("What was recorded and committed is kept; the same command goes on from there.")
+        if kind is KeyboardInterrupt and self._interrupted:
+            note(self._interrupted)
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Draw how far a stage is, where anybody sees it."""

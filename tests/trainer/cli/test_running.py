@@ -85,10 +85,11 @@ def test_bars_make_room_for_lines(capsys, monkeypatch):
     assert capsys.readouterr().out == "a line\n"
 
 
-def test_an_interrupt_says_that_what_is_done_is_kept(capsys):
-    with pytest.raises(KeyboardInterrupt), Stages():
+@pytest.mark.parametrize("remark", ["all is kept", ""])
+def test_an_interrupt_says_what_becomes_of_the_rest(remark, capsys):
+    with pytest.raises(KeyboardInterrupt), Stages(remark):
         raise KeyboardInterrupt
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines() == ([remark] if remark else [])
 
 
 def test_a_report_is_checked_before_and_written_after(tmp_path):
