@@ -101,10 +101,10 @@ class Collector:
                 collected.moved |= rollout.policy_snapshot_id != conditions.snapshot_id
 
         async def accept(trial: Trial, rollout: Rollout) -> None:
-            marked = stamped(rollout, trial, self._run_id, epoch) if self._run_id else rollout
-            clean = await asyncio.to_thread(redact_rollout, marked)
-            await self._recorder.put(clean)
-            collected.add(trial, clean)
+            clean = await asyncio.to_thread(redact_rollout, rollout)
+            marked = stamped(clean, trial, self._run_id, epoch) if self._run_id else clean
+            await self._recorder.put(marked)
+            collected.add(trial, marked)
 
         collected.failures = await run_trials(self._executor, missing, conditions, accept, self._progress)
         return collected
