@@ -25,6 +25,11 @@ _EVIDENCE = re.compile(r"[ \t]+\*(?:Support|Left out)")
 _BLANK = re.compile(r"[ \t\r]*")
 
 
+def is_figure(line: str) -> bool:
+    """Say whether a line of a statement holds figures: an indented `*Support…` or `*Left out…`."""
+    return _EVIDENCE.match(line) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One lesson as it stands in the file: Markdown with LF, no line break at its end."""
@@ -40,12 +45,12 @@ class Statement:
     @property
     def evidence(self) -> tuple[str, ...]:
         """The lines with figures: indented `*Support…` and `*Left out…`."""
-        return tuple(line for line in self.text.split("\n") if _EVIDENCE.match(line))
+        return tuple(line for line in self.text.split("\n") if is_figure(line))
 
     @property
     def body(self) -> str:
         """The text without the evidence lines."""
-        return "\n".join(line for line in self.text.split("\n") if not _EVIDENCE.match(line))
+        return "\n".join(line for line in self.text.split("\n") if not is_figure(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def statement_key(text: str) -> str:
     if _FENCE.match(first[0]):
         return _folded([*first, *lines[1:]])
     for line in lines[1:]:
-        if _BLANK.fullmatch(line) or _ITEM.match(line) or _FENCE.match(line) or _EVIDENCE.match(line):
+        if _BLANK.fullmatch(line) or _ITEM.match(line) or _FENCE.match(line) or is_figure(line):
             break
         first.append(line)
     return _folded(first) or _folded(lines)

@@ -20,6 +20,7 @@ from xpstore.cli.diff import lines_of, painted
 from xpstore.cli.log import as_object, decorations, heading
 from xpstore.cli.output import emit, paint, shortened, to_terminal
 from xpstore.cli.pager import page
+from xpstore.markdown import is_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,10 +47,16 @@ def command(app: App, what: str, *, as_json: bool) -> None:
         )
         return
     names = decorations(location) if to_terminal() else {}
-    page(_review([*heading(entry, names), ""], found.diff, found.lessons), app.pager())
+    head = [*heading(entry, names), ""]
+    page(_review(head, found.diff, found.lessons, said=_words(entry.body)), app.pager())
 
 
-def _review(head: list[str], diff: str, lessons: Sequence[Lesson]) -> Iterator[str]:
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _review(head: list[str], diff: str, lessons: Sequence[Lesson], *, said: str) -> Iterator[str]:
+    """Yield message, diff and lessons; a reason that the message (`said`) has is not said twice."""
     yield from head
     yield from painted(lines_of(diff))
     for number, lesson in enumerate(lessons, 1):
@@ -58,15 +65,17 @@ def _review(head: list[str], diff: str, lessons: Sequence[Lesson]) -> Iterator[s
             f"Lesson {number} of {len(lessons)}: {lesson.experience} (confidence {lesson.confidence:.2f})",
             bold=True,
         )
-        yield from _lesson(lesson)
+        yield from _lesson(lesson, said)
 
 
-def _lesson(lesson: Lesson) -> Iterator[str]:
+def _lesson(lesson: Lesson, said: str) -> Iterator[str]:
     for sign, statements in (("+", lesson.added), ("-", lesson.removed)):
         for line in (line for statement in statements for line in statement.split("\n")):
-            yield paint(f"  {sign} {line}", "green" if sign == "+" else "red")
-    for line in lesson.rationale.split("\n") if lesson.rationale else ():
-        yield paint(f"  {line}".rstrip())
+            if not is_figure(line):  # the diff above has them
+                yield paint(f"  {sign} {line}", "green" if sign == "+" else "red")
+    if _words(lesson.rationale) not in said:
+        for line in lesson.rationale.split("\n"):
+            yield paint(f"  {line}".rstrip())
     for seen in lesson.rollouts[:ROLLOUTS_SHOWN]:
         yield _outcome(seen)
         for note in lesson.notes:

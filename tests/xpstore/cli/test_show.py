@@ -63,6 +63,22 @@ def test_show_reads_like_a_review(store, plan_id):
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize("why", ["Seen.", "Why: those who asked\npassed."])
+def test_what_the_message_and_the_diff_say_is_not_said_again(store, why):
+    loc = Location.find(store.path)
+    text = PAGE.replace("Ask first.\n", "Ask first.\n  *Support: 3 rollouts.*\n")
+    gradient = PatchSemanticGradient(
+        before_file=None,
+        after_file=MemoryFile(name="ask", content=text),
+        rationale="those who asked passed.",
+        confidence=0.5,
+    )
+    commit(loc, [make_plan(loc, upsert("ask", text), gradients=(gradient,), rationale=why)], "train/x")
+    _, out, _ = store.xp("show", "train/x")
+    assert out.count("*Support: 3 rollouts.*") == 1
+    assert " ".join(out.split()).count("those who asked passed.") == 1
+
+
 def test_show_json(store, plan_id):
     answer = store.json("show", "train/x")
     assert answer["plans"][0]["plan_id"] == plan_id
