@@ -7,6 +7,7 @@ training and evaluation. No lock is held while an agent works.
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     Accept = Callable[[Trial, Rollout], Awaitable[None]]
     Progress = Callable[[str, int, int], None]
+
+
+ERROR_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +170,12 @@ def result_of(trial: Trial, evaluation: RubricEvaluation) -> TrialResult:
 
 
 def failure_of(trial: Trial, stage: str, error: str) -> TrialFailure:
-    """Return a trial that could not be scored, and why."""
+    """Return a trial that could not be scored, and why: in one line, at most ERROR_LENGTH characters."""
     return TrialFailure(
         case=trial.case.id,
         name=trial.case.name,
         trial=trial.number,
         seed=trial.seed,
         stage=stage,
-        error=error,
+        error=textwrap.shorten(error, ERROR_LENGTH, placeholder=" …"),
     )

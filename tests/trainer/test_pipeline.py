@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.builders import git, texts
+from tests.builders import git, make_plan, texts, upsert
 from tests.returns_desk import records
 from tests.trainer.doubles import SECRET, CaseEditor, NoteTaker, ScriptedExecutor, page, rollout
 from trainer.components.case_loader import ListCaseLoader
@@ -31,6 +31,7 @@ from trainer.pipeline import OfflinePolicyOptimizationPipeline
 from trainer.store_door import StoreDoor
 from trainer.trials import stamp_of
 from xpstore import evidence
+from xpstore.commit import commit
 from xpstore.experience import ExperienceSet, MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.init import init
@@ -257,6 +258,24 @@ def test_a_run_with_several_epochs_goes_on_in_the_epoch_where_it_was(store):
     assert {told.metadata["trial"] for _, told in executor.seen} == {3}
     (text,) = texts(Location.find(store), "train/r1").values()
     assert "8 so far." in text
+
+
+@pytest.mark.parametrize("call", ["train", "eval"])
+def test_nothing_is_locked_while_an_agent_works(store, call):
+    executor = ScriptedExecutor()
+    context = CONTEXT.model_copy(update={"time_limit": None})
+
+    async def work(made, policy):
+        task = asyncio.create_task(getattr(made, call)(ListCaseLoader(cases("slow-a")), policy, context))
+        await executor.stuck.get()
+        loc = Location.find(store)
+        (landed,) = commit(loc, [make_plan(loc, upsert("other", page("other", "Do it.")))], "main")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return landed.commit
+
+    assert in_store(store, work, executor) == git(store, "rev-parse", "main")
 
 
 def evaluate(made, policy, *names, **more):

@@ -146,4 +146,7 @@ def test_scores_and_failures_name_the_trial():
     assert (result.case, result.name, result.trial, result.seed) == (trial.case.id, "a", 3, trial.seed)
     assert (result.passed, result.score) == (True, 0.5)
     failure = failure_of(trial, "execute", "no")
+    long = failure_of(trial, "execute", "Traceback:\n  line 1\n" + "word " * 500).error
+    assert long.startswith("Traceback: line 1 word")
+    assert len(long) <= 500
     assert (failure.case, failure.trial, failure.stage, failure.error) == (trial.case.id, 3, "execute", "no")
