@@ -18,6 +18,11 @@ lint: $(STAMP)
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+# An agent learns in a minute; the store is left in DEMO.
+DEMO ?= xp-demo
+demo: $(STAMP)
+	.venv/bin/xp demo $(DEMO)
+
 # BENCH=--full: the sizes of the published tables
 bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
@@ -26,4 +31,4 @@ stress: $(STAMP)
 	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m '' --ignore=tests/benchmarks
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist xp-demo *.egg-info

@@ -145,6 +145,11 @@ class LoopReport(Frozen):
     """Why it ended before its last epoch."""
 
     @property
+    def changed(self) -> bool:
+        """Whether anything was learned."""
+        return any(epoch.changed for epoch in self.epochs)
+
+    @property
     def exit_code(self) -> int:
         """1 where an evaluation is not whole, or no training trial of an epoch gave a rollout; else 0."""
         evaluations = [stage for stage in (self.baseline, self.final) if stage]

@@ -47,6 +47,11 @@ def read_suite(data: bytes, where: str) -> list[Case]:
     return cases
 
 
+def write_suite(cases: Sequence[Case]) -> bytes:
+    """Return the JSONL file of some cases; `read_suite` reads it back."""
+    return b"".join(canonical_json(case.model_dump(mode="json")) + b"\n" for case in cases)
+
+
 def suite_digest(cases: Sequence[Case]) -> str:
     """Return the id of a suite: hash of the ids of its cases, whatever their order."""
     return content_id(sorted(case.id for case in cases))

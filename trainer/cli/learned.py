@@ -22,7 +22,7 @@ REASONS_SHOWN = 10
 def describe_learned(report: TrainReport) -> Iterator[str]:
     """Yield the commits, then the reasons for everything that was not learned, commonest first."""
     failures = [f for f in report.failures if f.stage != "receive"]
-    yield from _commits(report)
+    yield from describe_commits(report)
     yield from _nothing(report)
     yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
     yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
@@ -35,7 +35,8 @@ def _nothing(report: TrainReport) -> Iterator[str]:
     yield from _reasons(f"{counted(len(report.nothing), 'rollout')} taught nothing{several}:", parts)
 
 
-def _commits(report: TrainReport) -> Iterator[str]:
+def describe_commits(report: TrainReport) -> Iterator[str]:
+    """Yield how much was learned, and a line per commit."""
     if not report.plans:
         fresh = report.rollouts - len(report.already)
         yield (

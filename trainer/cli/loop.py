@@ -91,7 +91,7 @@ def _run(app: App, options: LoopOptions, main: str, file: str, *, as_json: bool)
 
         def say(stage: Stage) -> None:
             if not as_json:
-                stages.say(_described(stage))
+                stages.say(described(stage))
 
         report = asyncio.run(train_loop(app.cwd, options, store=app.store, say=say, progress=stages.progress))
     answer = {**report.model_dump(mode="json"), "exit_code": report.exit_code}
@@ -100,22 +100,25 @@ def _run(app: App, options: LoopOptions, main: str, file: str, *, as_json: bool)
     if as_json:
         emit(answer)
     else:
-        for line in _end(report, main, app):
+        for line in end_lines(report):
+            click.echo(line)
+        for line in next_commands(report.branch, main, app) if report.changed else ():
             click.echo(line)
     return report.exit_code
 
 
-def _described(stage: Stage) -> Iterator[str]:
-    from trainer.cli.learned import describe_learned
+def described(stage: Stage, *, brief: bool = False) -> Iterator[str]:
+    """Yield a stage's lines, and what was learned in it; `brief` leaves out what was not learned."""
+    from trainer.cli.learned import describe_commits, describe_learned
     from trainer.report import EpochStage
 
     yield from describe_stage(stage.line, stage)
     if isinstance(stage, EpochStage) and stage.learned:
-        yield from describe_learned(stage.learned)
+        yield from describe_commits(stage.learned) if brief else describe_learned(stage.learned)
 
 
-def _end(report: LoopReport, main: str, app: App) -> Iterator[str]:
-    """Yield why it ended early, the difference, and what to type next."""
+def end_lines(report: LoopReport) -> Iterator[str]:
+    """Yield why it ended early, and the difference."""
     from trainer.report import delta_lines
 
     if report.stopped:
@@ -123,8 +126,6 @@ def _end(report: LoopReport, main: str, app: App) -> Iterator[str]:
     if report.baseline and report.final and (lines := delta_lines(report.baseline, report.final)):
         yield ""
         yield from lines
-    if any(epoch.changed for epoch in report.epochs):
-        yield from next_commands(report.branch, main, app)
 
 
 def next_commands(branch: str, main: str, app: App) -> Iterator[str]:

@@ -69,10 +69,8 @@ def _review(head: list[str], diff: str, lessons: Sequence[Lesson], *, said: str)
 
 
 def _lesson(lesson: Lesson, said: str) -> Iterator[str]:
-    for sign, statements in (("+", lesson.added), ("-", lesson.removed)):
-        for line in (line for statement in statements for line in statement.split("\n")):
-            if not is_figure(line):  # the diff above has them
-                yield paint(f"  {sign} {line}", "green" if sign == "+" else "red")
+    yield from _statements("+", lesson.added, "green")
+    yield from _statements("-", lesson.removed, "red")
     if _words(lesson.rationale) not in said:
         for line in lesson.rationale.split("\n"):
             yield paint(f"  {line}".rstrip())
@@ -86,6 +84,13 @@ def _lesson(lesson: Lesson, said: str) -> Iterator[str]:
     gone = [note.uri for note in lesson.notes if not note.rollout]
     for uri in gone:
         yield paint(f"  {uri} is not here: forgotten, or not fetched", "yellow")
+
+
+def _statements(sign: str, statements: Sequence[str], colour: str) -> Iterator[str]:
+    """Yield statements without their figures, which the diff has."""
+    for line in (line for statement in statements for line in statement.split("\n")):
+        if not is_figure(line):
+            yield paint(f"  {sign} {line}", colour)
 
 
 def _outcome(seen: Seen) -> str:

@@ -1,0 +1,98 @@
+"""See an agent learn: a store of its own, measured, trained, landed and measured again.
+
+Makes the store DIR from the sample files: an order desk with tools and a company policy that its agent is
+not told. The agent is measured on the test cases, trained on the training cases, and measured again; what it
+learned is landed on main, one commit per page. Takes a minute and needs no key: every number is computed.
+
+JSON: {the keys of `xp train --json`, "store": directory, "landed": plan ids}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trainer.cli.loop import described, end_lines
+from trainer.cli.running import Stages
+from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.output import emit, paint, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.demo import Demo
+    from trainer.report import LoopReport, Stage
+
+
+@click.command(help=__doc__)
+@click.argument("directory", default="xp-demo", metavar="[DIR]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Another company: other rules and cases."
+)
+@json_option
+@click.pass_context
+@pass_app
+def command(app: App, ctx: click.Context, directory: str, *, seed: int | None, as_json: bool) -> None:
+    """Run the demo; see the module's docstring."""
+    import asyncio
+
+    from trainer.demo import make, run_demo
+
+    where = (app.cwd / directory).resolve()
+    store = make(where, seed)
+    if not as_json:
+        click.echo(paint(f"Made the store {store.config.id} in {where}, branch {store.config.main}"))
+    with Stages() as stages:
+
+        def say(stage: Stage) -> None:
+            if not as_json:
+                stages.say(described(stage, brief=True))
+
+        demo = asyncio.run(run_demo(where, say=say, progress=stages.progress))
+    report = demo.report
+    if as_json:
+        landed = list(demo.landed.candidate.plan_ids) if demo.landed else []
+        answer = {**report.model_dump(mode="json"), "store": str(where), "landed": landed}
+        emit({**answer, "exit_code": report.exit_code})
+    else:
+        _tell(demo, App(cwd=where, store=None), store.config.main)
+    ctx.exit(report.exit_code)
+
+
+def _tell(demo: Demo, there: App, main: str) -> None:
+    """Write the difference, what the history looks like now, one lesson whole, and what to type next."""
+    report = demo.report
+    for line in end_lines(report):
+        click.echo(line)
+    if demo.landed is None:
+        return
+    click.echo(paint(f"Landed {shortened(demo.landed.candidate.new)} on {main}"))
+    commit = _one(report)
+    for words in (["log", "--oneline"], ["show", shortened(commit)]):
+        _type(there, words)
+    click.echo("\nNext:")
+    for line in _next(there, commit):
+        click.echo(paint(f"  {line}"))
+
+
+def _type(there: App, words: list[str]) -> None:
+    """Write a command line and what it answers."""
+    from xpstore.cli.main import run
+
+    click.echo(paint(f"\n$ {there.typed()} {' '.join(words)}"))
+    run(["--no-pager", "-C", str(there.cwd), *words])
+
+
+def _one(report: LoopReport) -> str:
+    """Return the commit with the fewest lessons, the first of several."""
+    plans = [plan for epoch in report.epochs if epoch.learned for plan in epoch.learned.plans]
+    return min(plans, key=lambda plan: plan.lessons).commit
+
+
+def _next(there: App, commit: str) -> Iterator[str]:
+    xp = there.typed()
+    yield f"{xp} deprecate app-orders    # one of the first pages is wrong: nobody learned it"
+    yield f"{xp} revert {shortened(commit)}      # and this takes a lesson back"
+    yield f"{xp} eval                     # what does that do to the score?"
+    yield f"{there.typed('git')} log -p --notes=xp-eval"

@@ -1,0 +1,81 @@
+"""`xp demo`: a real store from the sample files, measured, trained, landed. No key, no model.
+
+The order desk (trainer/environments/order_desk) is the agent's world; its cases and some first experiences
+are plain files. Another seed is another company: other rules, other cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trainer
+from trainer.environments.order_desk import suites
+from trainer.loop import LoopOptions, train_loop
+from trainer.suite import write_suite
+from xpstore.errors import RepositoryError, UsageError
+from xpstore.init import init
+from xpstore.landing import land
+from xpstore.location import Location
+from xpstore.source import Source, read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.report import LoopReport, Stage
+    from trainer.rollouts import Progress
+    from xpstore.landing import LandingResult
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What the demo did."""
+
+    report: LoopReport
+    landed: LandingResult | None
+    """None where nothing was learned."""
+
+
+def sample() -> Path:
+    """Return the folder of the sample files: beside the package when installed, or in the checkout.
+
+    Raises RepositoryError where there is none.
+    """
+    installed = Path(str(files("trainer"))) / "sample"
+    checkout = Path(trainer.__file__).parent.parent / "sample_repo"
+    for folder in (installed, checkout):
+        if folder.is_dir():
+            return folder
+    raise RepositoryError(f"the sample files are not in {installed}", hint="install xpstore again")
+
+
+def source_of(seed: int | None) -> Source:
+    """Return the sample files; with a seed, the same with the cases and the rules of another company."""
+    source = read_source(sample())
+    if seed is None:
+        return source
+    environment = source.config.environment
+    options = {**environment.options, "seed": seed}
+    cases = {f"cases/{name}.jsonl": write_suite(cases) for name, cases in suites(seed).items()}
+    return replace(
+        source,
+        config=replace(source.config, environment=replace(environment, options=options)),
+        files={**source.files, **cases},
+    )
+
+
+def make(where: Path, seed: int | None = None) -> Location:
+    """Make the store of the demo. Raises UsageError where something is there already."""
+    if where.exists() and (not where.is_dir() or any(where.iterdir())):
+        raise UsageError(f"{where} is there already", hint="name another directory: xp demo DIR")
+    return init(where, source=source_of(seed))
+
+
+async def run_demo(
+    where: Path, *, say: Callable[[Stage], None] | None = None, progress: Progress | None = None
+) -> Demo:
+    """Measure, train, measure again, and land what was learned: what lands is what was measured."""
+    report = await train_loop(where, LoopOptions(), say=say, progress=progress)
+    return Demo(report, land(Location.find(where), report.branch) if report.changed else None)
