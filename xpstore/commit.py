@@ -97,7 +97,7 @@ def apply(
         return True
 
     publish.retried(loc.repo, attempt, ref)
-    maintain.when_needed(loc)
+    maintain.after_writing(loc)
     return done
 
 

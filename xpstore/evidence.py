@@ -117,7 +117,7 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
         return True
 
     publish.retried(loc.repo, attempt, loc.evidence_ref)
-    maintain.when_needed(loc)
+    maintain.after_writing(loc)
     return landed[-1]
 
 

@@ -20,9 +20,9 @@ from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
 from xpstore.loose import LooseObjects, ref_files
-from xpstore.objects import Commit, Entry, GitObject, Person, Tree, parse_tree
+from xpstore.objects import Commit, GitObject, Person, Tree, parse_tree
+from xpstore.reader import TreeReader
 from xpstore.refs import Move, PlainRefs
-from xpstore.trees import EMPTY, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ def _failing(what: str, where: object) -> Iterator[None]:
         raise failure(what, where, error) from error
 
 
-class Repo:
+class Repo(TreeReader):
     """One git repository, bare or with a working tree."""
 
     def __init__(self, raw: pygit2.Repository) -> None:
@@ -106,6 +106,12 @@ class Repo:
         """The names of the remotes."""
         with _failing("read the configuration", self.place):
             return [name for name in self._raw.remotes.names() if name]
+
+    def setting(self, key: str) -> str | None:
+        """Return a value of git's configuration; None where it is not set."""
+        with _failing("read the configuration", self.place):
+            config = self._raw.config
+            return config[key] if key in config else None  # noqa: SIM401 - it has no get
 
     # -- refs ---------------------------------------------------------------------------------------
 
@@ -314,28 +320,6 @@ class Repo:
         """Close the packs that are open, so that only those are opened again that are there."""
         self._raw.free()
         self._odb = self._raw.odb
-
-    def entry(self, tree_id: str, path: str) -> Entry | None:
-        """Return what is at `path` below a tree; None where nothing is. "" is the tree itself."""
-        return find(self.read_tree, tree_id, path)
-
-    def children(self, tree_id: str, path: str) -> list[Entry]:
-        """Return the entries of the folder `path` below a tree; none where it is no folder."""
-        return list(self.folder(tree_id, path))
-
-    def folder(self, tree_id: str, path: str) -> Tree:
-        """Return the folder `path` below a tree; an empty one where it is no folder."""
-        found = self.entry(tree_id, path)
-        return self.read_tree(found.id) if found and found.is_tree else EMPTY
-
-    def files(self, tree_id: str, path: str = "") -> Iterator[tuple[str, str]]:
-        """Yield path and blob id of every ordinary file below the folder `path`, in tree order."""
-        for entry in self.children(tree_id, path):
-            below = f"{path}/{entry.name}" if path else entry.name
-            if entry.is_tree:
-                yield from self.files(tree_id, below)
-            elif entry.is_file:
-                yield below, entry.id
 
     def blob(self, blob_id: str) -> bytes:
         """Return the bytes of a file."""

@@ -79,18 +79,44 @@ def attempt(
 
     Raises RepositoryError only where git cannot be started at all.
     """
-    command = ["git", "--no-pager", "--literal-pathspecs", "--no-replace-objects"]
-    for setting in SETTINGS:
-        command += ["-c", setting]
     try:
         done = subprocess.run(
-            [*command, *args], cwd=where, input=stdin, capture_output=True, env=environment(env), check=False
+            _command(args), cwd=where, input=stdin, capture_output=True, env=environment(env), check=False
         )
     except OSError as error:
         raise RepositoryError(
             f"cannot start git in {where}: {error.strerror or error}", hint="is git installed and on PATH?"
         ) from error
     return Ran(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+
+
+def _command(args: Sequence[str]) -> list[str]:
+    settings = [word for setting in SETTINGS for word in ("-c", setting)]
+    return ["git", "--no-pager", "--literal-pathspecs", "--no-replace-objects", *settings, *args]
+
+
+def start(where: Path, args: Sequence[str], *, holding: int) -> bool:
+    """Start git in the background and return at once, whether it could be started.
+
+    It outlives this process, runs behind all others, and nobody hears what it says. It keeps the open file
+    `holding`, and with it a lock on that file, for as long as it runs.
+    """
+    script = 'nice "$@" &'  # the shell ends at once, so that no process is left to wait for
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", script, "sh", *_command(args)],
+            cwd=where,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+            pass_fds=(holding,),
+            start_new_session=True,
+            check=False,
+        )
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 def run(

@@ -1,8 +1,10 @@
 """Keep a store as fast as it was: fold packs, write the commit graph, pack the refs.
 
-Every plan leaves a small pack, and look-ups slow down from about fifty. Folding all of them each time would
-take longer every time; `git repack --geometric` only folds packs into one that is at least twice as large
-as what it swallows, so each object is written again a few times in its life: n plans cost n log n.
+Every plan leaves a small pack, and look-ups slow down from about fifty. By itself, after a plan has landed:
+small packs are put together by copying them (fold.py, milliseconds), and when that has made many larger ones,
+git finds the deltas in the background. `git repack --geometric` only folds packs into one that is at least
+twice as large as what it swallows, so each object is written again a few times in its life: n plans cost
+n log n.
 
 Safe beside writers: a pack with a `.keep` is not touched, and no object is ever dropped, reachable or not
 (that is left to the user's own `git gc`, with its two weeks of grace). One process at a time does it; the
@@ -13,11 +15,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import gitcli, layout, lock, pack
+from xpstore import fold, gitcli, layout, lock, pack
+from xpstore.errors import RepositoryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +28,12 @@ if TYPE_CHECKING:
     from xpstore.git import Repo
     from xpstore.location import Location
 
-MANY = 50
-"""Packs from which on folding is worth a process; git's own gc.autoPackLimit."""
+MANY = 32
+"""Small packs from which on they are folded."""
+LARGE = 12
+"""Packs that may be left then; more are worth a git process, and far from git's own gc.autoPackLimit."""
+EVERY = 16
+"""A process looks how many packs there are after its first writing, and once in so many."""
 ABANDONED = 600.0
 """Seconds after which a `.keep` of ours has no writer any more."""
 FACTOR = 2
@@ -48,7 +55,7 @@ def maintain(loc: Location) -> Maintained | None:
     """Do all of it now; None where another process is at it. Raises RepositoryError where git fails."""
     repo = loc.repo
     with _alone(repo) as mine:
-        if not mine:
+        if mine is None:
             return None
         before = _packs(repo)
         with lock.store_lock(repo.common_dir):
@@ -59,6 +66,12 @@ def maintain(loc: Location) -> Maintained | None:
         return Maintained(before, _packs(repo), swept)
 
 
+def after_writing(loc: Location) -> None:
+    """Do what is needed, once in a while; to be called after every group of objects."""
+    if loc.repo.written % EVERY == 1:
+        when_needed(loc)
+
+
 def when_needed(loc: Location) -> bool:
     """Fold the packs if there are many; return whether that was done. Cheap where there are few.
 
@@ -66,14 +79,22 @@ def when_needed(loc: Location) -> bool:
     is left to the next time, and to `xp maintain`, which tells it.
     """
     repo = loc.repo
-    if _packs(repo) <= MANY or not _is_wanted(repo):
+    small = [pack_ for pack_ in fold.packs(repo.pack_dir) if pack_.is_small]
+    if len(small) <= MANY or not _is_wanted(repo):
         return False
-    with _alone(repo) as mine:
-        if not mine:
+    with _alone(repo) as handle:
+        if handle is None:
             return False
         with lock.store_lock(repo.common_dir):
             pack.sweep(repo.pack_dir, ABANDONED)
-        return gitcli.attempt(repo.place, _REPACK).code == 0
+        # where git has an index over several packs, it has to be git that takes one away
+        if not (repo.pack_dir / "multi-pack-index").exists():
+            with suppress(RepositoryError):
+                fold.fold(repo.pack_dir, small)
+                repo.reopen()
+        if _packs(repo) > LARGE:
+            return gitcli.start(repo.place, ["-c", "pack.threads=1", *_REPACK], holding=handle)
+    return True
 
 
 _REPACK = ["repack", f"--geometric={FACTOR}", "-d", "-q"]
@@ -81,21 +102,15 @@ _REPACK = ["repack", f"--geometric={FACTOR}", "-d", "-q"]
 
 def _packs(repo: Repo) -> int:
     """Count the packs that may be folded."""
-    try:
-        with os.scandir(repo.pack_dir) as entries:
-            names = {entry.name for entry in entries}
-    except FileNotFoundError:
-        return 0
-    return sum(name.endswith(".pack") and f"{name[:-5]}.keep" not in names for name in names)
+    return len(fold.packs(repo.pack_dir))
 
 
 def _is_wanted(repo: Repo) -> bool:
-    """Ask git's configuration: `--type=bool` reads any number but 0 as true."""
-    answers = (
-        gitcli.attempt(repo.place, ["config", "--type=bool", "--get", key]).out.strip()
-        for key in ("gc.auto", "maintenance.auto")
-    )
-    return b"false" not in answers
+    return all(repo.setting(key) not in OFF for key in ("gc.auto", "maintenance.auto"))
+
+
+OFF = ("0", "false", "no", "off", "")
+"""How git's configuration says no; any number but 0 is yes."""
 
 
 def _graph(loc: Location) -> None:
@@ -112,15 +127,18 @@ def _graph(loc: Location) -> None:
 
 
 @contextmanager
-def _alone(repo: Repo) -> Iterator[bool]:
-    """Yield whether this process is the only one at it; does not wait."""
+def _alone(repo: Repo) -> Iterator[int | None]:
+    """Yield the open file whose lock says that this process is at it, None where another one is.
+
+    Does not wait. The lock is held by whoever has the file open, a process started meanwhile too.
+    """
     handle = os.open(repo.common_dir / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            yield False
+            yield None
         else:
-            yield True
+            yield handle
     finally:
         os.close(handle)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
     from xpstore.objects import GitObject
 
+PACK = b"PACK\0\0\0\2"
+INDEX = b"\377tOc\0\0\0\2"
+HEAD = 12
+"""Bytes before the first entry of a pack."""
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
 DRAFT = ".part"
@@ -51,12 +55,19 @@ def kept(folder: Path, objects: Sequence[GitObject]) -> Iterator[None]:
     if not objects:
         yield
         return
-    stem = f"{folder}/pack-{os.urandom(20).hex()}"
+    stem = new_stem(folder)
+    data = encode(objects)
     try:
-        _write(folder, stem, objects)
+        _keep(folder, f"{stem}.keep")
+        write(folder, stem, *data)
         yield
     finally:
         _remove(f"{stem}.keep")
+
+
+def new_stem(folder: Path) -> str:
+    """Return the path of a new pack without its ending; random, see above."""
+    return f"{folder}/pack-{os.urandom(20).hex()}"
 
 
 def _remove(file: str) -> None:
@@ -83,11 +94,13 @@ def sweep(folder: Path, older_than: float) -> int:
     return swept
 
 
-def _write(folder: Path, stem: str, objects: Sequence[GitObject]) -> None:
-    pack, index = encode(objects)
+def write(folder: Path, stem: str, pack: bytes, index: bytes) -> None:
+    """Write a pack and its index so that readers see them whole and on the disk.
+
+    Raises RepositoryError where the disk says no; then nothing is left of them.
+    """
     drafts = {f"{stem}{end}{DRAFT}": data for end, data in ((".pack", pack), (".idx", index))}
     try:
-        _note(folder, f"{stem}.keep")
         try:
             _create(drafts)  # not tmp_*: git prune takes those
             for draft in drafts:
@@ -101,22 +114,29 @@ def _write(folder: Path, stem: str, objects: Sequence[GitObject]) -> None:
     except OSError as error:
         for end in (".idx", ".pack"):
             _remove(f"{stem}{end}")
-        raise RepositoryError(
-            f"cannot write a pack in {folder}: {error.strerror or error}",
-            hint="check free space and permissions; nothing was changed",
-        ) from error
+        raise _failed(folder, error) from error
 
 
-def _note(folder: Path, keep: str) -> None:
+def _keep(folder: Path, file: str) -> None:
     try:
-        handle = os.open(keep, CREATE, 0o644)
-    except FileNotFoundError:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(keep, CREATE, 0o644)
-    try:
-        os.write(handle, KEEP_NOTE.encode())
-    finally:
-        os.close(handle)
+        try:
+            handle = os.open(file, CREATE, 0o644)
+        except FileNotFoundError:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(file, CREATE, 0o644)
+        try:
+            os.write(handle, KEEP_NOTE.encode())
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _failed(folder, error) from error
+
+
+def _failed(folder: Path, error: OSError) -> RepositoryError:
+    return RepositoryError(
+        f"cannot write a pack in {folder}: {error.strerror or error}",
+        hint="check free space and permissions; nothing was changed",
+    )
 
 
 def _create(files: Mapping[str, bytes]) -> None:
@@ -136,17 +156,26 @@ def _create(files: Mapping[str, bytes]) -> None:
 
 def encode(objects: Sequence[GitObject]) -> tuple[bytes, bytes]:
     """Return pack (version 2, no deltas) and index (version 2) of the objects, each object once."""
-    unique = {o.id: o for o in objects}
-    out = bytearray(b"PACK" + struct.pack(">II", 2, len(unique)))
-    places: dict[str, tuple[int, int]] = {}
-    for item in unique.values():
-        entry = _header(CODES[item.kind], len(item.data)) + deflated(item.data, item.kind)
-        places[item.id] = (len(out), zlib.crc32(entry))
-        out += entry
-    if len(out) >= LIMIT:
-        raise RepositoryError(f"{len(out)} bytes are too many for one pack", hint="write smaller groups")
-    checksum = hashlib.sha1(out, usedforsecurity=False).digest()
-    return bytes(out) + checksum, _index(places, checksum)
+    parts: list[bytes] = []
+    places: dict[bytes, tuple[int, int]] = {}
+    size = HEAD
+    for item in objects:
+        name = bytes.fromhex(item.id)
+        if name not in places:
+            entry = _header(CODES[item.kind], len(item.data)) + deflated(item.data, item.kind)
+            places[name] = (size, zlib.crc32(entry))
+            parts.append(entry)
+            size += len(entry)
+    return assemble(parts, places)
+
+
+def assemble(entries: Sequence[bytes], places: Mapping[bytes, tuple[int, int]]) -> tuple[bytes, bytes]:
+    """Return pack and index of these entries; `places`: object → where its entry is, and its CRC-32."""
+    data = b"".join([PACK, struct.pack(">I", len(entries)), *entries])
+    if len(data) >= LIMIT:
+        raise RepositoryError(f"{len(data)} bytes are too many for one pack", hint="write smaller groups")
+    checksum = hashlib.sha1(data, usedforsecurity=False).digest()
+    return data + checksum, _index(places, checksum)
 
 
 def deflated(data: bytes, kind: str) -> bytes:
@@ -171,13 +200,12 @@ def _header(code: int, size: int) -> bytes:
     return bytes(out)
 
 
-def _index(places: Mapping[str, tuple[int, int]], checksum: bytes) -> bytes:
-    ids = sorted(places)
-    names = [bytes.fromhex(oid) for oid in ids]
+def _index(places: Mapping[bytes, tuple[int, int]], checksum: bytes) -> bytes:
+    names = sorted(places)
     counts = [0] * 256
     for name in names:
         counts[name[0]] += 1
-    out = b"\377tOc" + struct.pack(">I256I", 2, *accumulate(counts)) + b"".join(names)
-    out += struct.pack(f">{len(ids)}I", *(places[oid][1] for oid in ids))
-    out += struct.pack(f">{len(ids)}I", *(places[oid][0] for oid in ids)) + checksum
+    out = INDEX + struct.pack(">256I", *accumulate(counts)) + b"".join(names)
+    out += struct.pack(f">{len(names)}I", *(places[name][1] for name in names))
+    out += struct.pack(f">{len(names)}I", *(places[name][0] for name in names)) + checksum
     return out + hashlib.sha1(out, usedforsecurity=False).digest()

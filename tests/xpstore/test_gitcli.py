@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,19 @@ def test_input_and_raw_names(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     assert gitcli.run(tmp_path, ["hash-object", "--stdin"], stdin=b"").startswith(b"e69de29")
     assert gitcli.records("ü\0a b\0".encode() + b"\xff\0") == ["ü", "a b", "\udcff"]
+
+
+def test_git_in_the_background_keeps_a_lock_until_it_ends(tmp_path: Path) -> None:
+    gitcli.run(tmp_path, ["init", "-q"])
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    held = tmp_path / "held"
+    handle = os.open(held, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    assert gitcli.start(tmp_path, ["hash-object", "-w", "--no-filters", "fifo"], holding=handle)
+    os.close(handle)
+    with held.open() as again:
+        with fifo.open("wb"), pytest.raises(BlockingIOError):  # git reads it, and waits for its end
+            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(again, fcntl.LOCK_EX)
+    assert not gitcli.start(tmp_path / "none", ["version"], holding=0)

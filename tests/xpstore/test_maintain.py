@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
-from xpstore import maintain, pack
+from xpstore import fold, maintain, pack
 from xpstore.commit import commit
 from xpstore.git import OPEN_PACKS
 from xpstore.objects import make
+
+if TYPE_CHECKING:
+    from xpstore.location import Location
 
 
 def litter(folder: Path, count: int) -> None:
@@ -71,11 +76,14 @@ def test_history_of_a_file_has_a_graph(tmp_path: Path) -> None:
     assert texts(loc, "main") == {"a": page("a")}
 
 
-def test_writers_go_on_meanwhile(tmp_path: Path) -> None:
+@pytest.mark.parametrize("work", ["maintain", "when_needed"])
+def test_writers_go_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str) -> None:
     loc = make_store(tmp_path)
+    monkeypatch.setattr(maintain, "MANY", 1)
+    monkeypatch.setattr(maintain, "LARGE", 3)
     writers = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.writer", str(tmp_path), "main", name, "40"],
+            [sys.executable, "-m", "tests.writer", str(tmp_path), "train/x", name, "40"],
             cwd=Path(__file__).parents[2],
             stdout=subprocess.DEVNULL,
         )
@@ -83,12 +91,59 @@ def test_writers_go_on_meanwhile(tmp_path: Path) -> None:
     ]
     rounds = 0
     while any(writer.poll() is None for writer in writers):
-        maintain.maintain(loc)
-        rounds += 1
+        rounds += bool(getattr(maintain, work)(loc))
     assert [writer.wait() for writer in writers] == [0, 0]
     assert rounds
-    assert len(texts(loc, "main")) == 80
+    assert len(texts(loc, "train/x")) == 80
+    wait_for_the_background(loc)
     fsck(tmp_path)
+
+
+def wait_for_the_background(loc: Location) -> None:
+    with (loc.repo.common_dir / maintain.FILE).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def test_git_finds_the_deltas_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loc = make_store(tmp_path)
+    monkeypatch.setattr(maintain, "LARGE", 1)
+    text = page("a", *(f"Line {n} of a long page." for n in range(300)))
+    for number in range(10):
+        tip = texts(loc, "main").get("a")
+        commit(loc, [make_plan(loc, upsert("a", f"{text}- {number}\n", tip))], "main")
+    before = fold.packs(loc.repo.pack_dir)
+    monkeypatch.setattr(fold, "SMALL", 0)  # as if they were too large to be copied
+    monkeypatch.setattr(maintain, "MANY", -1)
+    assert maintain.when_needed(loc)
+    wait_for_the_background(loc)
+    after = fold.packs(loc.repo.pack_dir)
+    assert len(after) < len(before) / 2
+    assert sum(p.size for p in after) < sum(p.size for p in before) * 2 / 3
+    assert f"{text}- 9\n" == texts(loc, "main")["a"]
+    fsck(tmp_path)
+
+
+def test_an_index_over_several_packs_is_git_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loc = make_store(tmp_path)
+    for name in "abc":
+        commit(loc, [make_plan(loc, upsert(name, page(name)))], "main")
+    git(tmp_path, "multi-pack-index", "write")
+    monkeypatch.setattr(maintain, "MANY", 1)
+    before = fold.packs(loc.repo.pack_dir)
+    assert maintain.when_needed(loc)
+    assert fold.packs(loc.repo.pack_dir) == before
+    maintain.maintain(loc)
+    assert len(fold.packs(loc.repo.pack_dir)) == 1
+    fsck(tmp_path)
+
+
+def test_it_looks_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loc = make_store(tmp_path)
+    looks: list[int] = []
+    monkeypatch.setattr(maintain, "when_needed", lambda _: looks.append(loc.repo.written))
+    for number in range(2 * maintain.EVERY):
+        commit(loc, [make_plan(loc, upsert(f"n{number}", page(f"n{number}")))], "train/x")
+    assert looks == [maintain.EVERY + 1, 2 * maintain.EVERY + 1]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files the way Linux shows them")
@@ -96,7 +151,7 @@ def test_a_writer_that_runs_for_long_keeps_few_files_open(tmp_path: Path) -> Non
     loc = make_store(tmp_path)
     opened = []
     for number in range(3 * OPEN_PACKS):
-        commit(loc, [make_plan(loc, upsert(f"n{number}", page(f"n{number}")))], "main")
+        commit(loc, [make_plan(loc, upsert(f"n{number}", page(f"n{number}")))], "train/x")
         opened.append(len(list(Path("/proc/self/fd").iterdir())))
     assert max(opened) - opened[0] < 2 * OPEN_PACKS
-    assert len(texts(loc, "main")) == 3 * OPEN_PACKS
+    assert len(texts(loc, "train/x")) == 3 * OPEN_PACKS
