@@ -8,6 +8,7 @@ the same as none. Where it cannot be written (read-only, a full disk) everything
 from __future__ import annotations
 
 import json
+import mmap
 import shutil
 import time
 import zlib
@@ -15,12 +16,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from xpstore.git import Repo
 
 FOLDER = "xpstore.cache"
+BUFFER = 1 << 20
 ABANDONED = 60.0
 """Seconds after which a draft has no writer any more."""
 
@@ -33,15 +35,16 @@ def path(repo: Repo, name: str) -> Path:
 def read(repo: Repo, name: str, head: Mapping[str, object]) -> memoryview | None:
     """Return what was written under this name and head; None where that is not there, whole."""
     try:
-        data = path(repo, name).read_bytes()
-    except OSError:
+        with path(repo, name).open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # no copy: it may be long
+    except (OSError, ValueError):  # ValueError: it is empty
         return None
-    start = data.find(b"\n") + 1
-    body = memoryview(data)[start:]
-    return body if data[:start] == _head(head, body) else None
+    end = data.rfind(b"\n") + 1
+    body = memoryview(data)[: max(end - 1, 0)]
+    return body if data[end:] == _tail(head, len(body), zlib.crc32(body)) else None
 
 
-def write(repo: Repo, name: str, head: Mapping[str, object], *parts: bytes) -> bool:
+def write(repo: Repo, name: str, head: Mapping[str, object], parts: Iterable[bytes]) -> bool:
     """Put a file there, its parts one after the other, whole or not at all; return whether that was done.
 
     Of two processes that write at once, one does and the other leaves it.
@@ -51,10 +54,13 @@ def write(repo: Repo, name: str, head: Mapping[str, object], *parts: bytes) -> b
     try:
         target.parent.mkdir(exist_ok=True)
         _clear(draft)
-        with draft.open("xb") as out:
+        with draft.open("xb", BUFFER) as out:
             try:
-                out.write(_head(head, *parts))
-                out.writelines(parts)
+                size = checksum = 0
+                for part in parts:
+                    size, checksum = size + len(part), zlib.crc32(part, checksum)
+                    out.write(part)
+                out.write(b"\n" + _tail(head, size, checksum))
                 out.flush()
                 draft.replace(target)
             except BaseException:
@@ -70,13 +76,9 @@ def drop(repo: Repo) -> None:
     shutil.rmtree(repo.common_dir / FOLDER, ignore_errors=True)
 
 
-def _head(head: Mapping[str, object], *parts: bytes | memoryview) -> bytes:
-    """Return the first line of a file: what it is, and the checksum of the rest."""
-    checksum = 0
-    for part in parts:
-        checksum = zlib.crc32(part, checksum)
-    whole = {**head, "size": sum(map(len, parts)), "crc32": checksum}
-    return json.dumps(whole, sort_keys=True).encode() + b"\n"
+def _tail(head: Mapping[str, object], size: int, checksum: int) -> bytes:
+    """Return the last line of a file: what it is, and the checksum of the rest."""
+    return json.dumps({**head, "size": size, "crc32": checksum}, sort_keys=True).encode()
 
 
 def _clear(draft: Path) -> None:

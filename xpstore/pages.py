@@ -21,7 +21,7 @@ from xpstore import derived
 from xpstore.document import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Self
 
     from xpstore.config import StoreConfig
@@ -59,10 +59,10 @@ class Pages:
         if body is not None:
             ends = list(accumulate(_COUNTS.unpack(body[: _COUNTS.size]), initial=_COUNTS.size))
             ids, sizes, pages._unread, texts = map(body.__getitem__, starmap(slice, pairwise([*ends, None])))
-            hexes, whole, at = bytes(ids).hex(), str(texts, "utf-8"), 0
-            for number, size in enumerate(array("I", bytes(sizes))):
-                pages.texts[hexes[number * 40 : number * 40 + 40]] = whole[at : at + size]
-                at += size
+            names = (bytes(ids[at : at + 20]).hex() for at in range(0, len(ids), 20))
+            starts = accumulate(array("I", bytes(sizes)), initial=0)
+            for blob, (start, end) in zip(names, pairwise(starts), strict=True):
+                pages.texts[blob] = str(texts[start:end], "utf-8")
         return pages
 
     def add(self, blob: str, text: str) -> None:
@@ -97,13 +97,15 @@ class Pages:
         stale = [blob for blob in self.texts if blob not in wanted]
         bound = max(MANY, len(wanted) // PART)
         if self._new > bound or len(stale) > bound or not all(map(self._repo.has, stale)):
-            ids = [blob for blob in wanted if blob in self.texts]
-            texts = [self.texts[blob] for blob in ids]
-            fronts = {blob: self._fronts[blob] for blob in ids if blob in self._fronts}
-            parts = (
-                bytes.fromhex("".join(ids)),
-                array("I", map(len, texts)).tobytes(),
-                json.dumps(fronts).encode(),
-            )
-            counts = _COUNTS.pack(*map(len, parts))
-            derived.write(self._repo, self._name, self._head, counts, *parts, "".join(texts).encode())
+            derived.write(self._repo, self._name, self._head, self._parts(wanted))
+
+    def _parts(self, wanted: Iterable[str]) -> Iterator[bytes]:
+        """Yield what the file holds, page by page: 20 MB at once would take as long as reading them."""
+        ids = [blob for blob in wanted if blob in self.texts]
+        texts = [self.texts[blob] for blob in ids]
+        sizes = array("I", (len(text) if text.isascii() else len(text.encode()) for text in texts))
+        fronts = {blob: self._fronts[blob] for blob in ids if blob in self._fronts}
+        parts = (bytes.fromhex("".join(ids)), sizes.tobytes(), json.dumps(fronts).encode())
+        yield _COUNTS.pack(*map(len, parts))
+        yield from parts
+        yield from map(str.encode, texts)

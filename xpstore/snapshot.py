@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli, layout
+from xpstore.collecting import put_off
 from xpstore.errors import DocumentError, InvalidNameError, LimitError
 from xpstore.experience import Experience, ExperienceSet, experience_uri
 from xpstore.guards import check_size
@@ -31,6 +32,11 @@ def snapshot(loc: Location, ref: str, *, versions: bool = False, parsed: bool = 
     name, a link, no UTF-8, over a limit of xp.toml) are left out and named with the reason in
     metadata["skipped"]. Raises NotFoundError for an unknown ref.
     """
+    with put_off():
+        return _snapshot(loc, ref, versions=versions, parsed=parsed)
+
+
+def _snapshot(loc: Location, ref: str, *, versions: bool, parsed: bool) -> ExperienceSet:
     commit = loc.resolve(ref)
     here = loc.at(commit)
     root = here.in_tree(layout.EXPERIENCES)
@@ -88,7 +94,8 @@ def listing(loc: Location, ref: str) -> dict[str, str]:
     Raises NotFoundError for an unknown ref.
     """
     commit = loc.resolve(ref)
-    return names(loc.at(commit), commit)[0]
+    with put_off():
+        return names(loc.at(commit), commit)[0]
 
 
 def names(here: Location, commit: str) -> tuple[dict[str, str], dict[str, JsonValue]]:

@@ -23,10 +23,10 @@ def repo(tmp_path: Path) -> Repo:
 
 def test_what_was_written_is_read_under_the_same_head_only(repo: Repo) -> None:
     assert derived.read(repo, "x", HEAD) is None
-    assert derived.write(repo, "x", HEAD, b"one\n", b"two")
+    assert derived.write(repo, "x", HEAD, [b"one\n", b"two"])
     assert bytes(derived.read(repo, "x", HEAD) or b"") == b"one\ntwo"
     assert derived.read(repo, "x", {"format": 2}) is None
-    assert derived.write(repo, "x", HEAD)
+    assert derived.write(repo, "x", HEAD, [])
     assert derived.read(repo, "x", HEAD) == b""
     assert [p.name for p in derived.path(repo, "x").parent.iterdir()] == ["x"]
     derived.drop(repo)
@@ -36,7 +36,7 @@ def test_what_was_written_is_read_under_the_same_head_only(repo: Repo) -> None:
 
 @pytest.mark.parametrize("at", [0, 5, -1])
 def test_what_is_damaged_is_none(repo: Repo, at: int) -> None:
-    derived.write(repo, "x", HEAD, b"some text")
+    derived.write(repo, "x", HEAD, [b"some text"])
     file = derived.path(repo, "x")
     data = bytearray(file.read_bytes())
     data[at] ^= 1
@@ -46,26 +46,26 @@ def test_what_is_damaged_is_none(repo: Repo, at: int) -> None:
 
 
 def test_of_two_writers_one_does_it(repo: Repo) -> None:
-    derived.write(repo, "x", HEAD, b"before")
+    derived.write(repo, "x", HEAD, [b"before"])
     draft = derived.path(repo, "x.draft")
     draft.write_bytes(b"another process is at it")
-    assert not derived.write(repo, "x", HEAD, b"after")
+    assert not derived.write(repo, "x", HEAD, [b"after"])
     assert derived.read(repo, "x", HEAD) == b"before"
     os.utime(draft, (1, 1))  # it was killed
-    assert derived.write(repo, "x", HEAD, b"after")
+    assert derived.write(repo, "x", HEAD, [b"after"])
     assert derived.read(repo, "x", HEAD) == b"after"
     assert not draft.exists()
 
 
 def test_nothing_is_lost_where_it_cannot_be_written(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    derived.write(repo, "x", HEAD, b"before")
+    derived.write(repo, "x", HEAD, [b"before"])
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    assert not derived.write(repo, "x", HEAD, b"after")
+    assert not derived.write(repo, "x", HEAD, [b"after"])
     assert derived.read(repo, "x", HEAD) == b"before"
     assert not derived.path(repo, "x.draft").exists()
     monkeypatch.setattr("pathlib.Path.mkdir", full)
-    assert not derived.write(repo, "x", HEAD, b"after")
+    assert not derived.write(repo, "x", HEAD, [b"after"])

@@ -104,6 +104,6 @@ def test_reflogs_have_no_gaps_where_entries_went(place: Path):
 
 def test_what_was_derived_goes_with_it(place: Path):
     commit(place, "a", "kept\n")
-    derived.write(repo(place), "x", {}, b"text of a page")
+    derived.write(repo(place), "x", {}, [b"text of a page"])
     assert purge.purge(repo(place), {"0" * 40}, set()) == 0
     assert derived.read(repo(place), "x", {}) is None
