@@ -52,8 +52,8 @@ class Process:
     def wait_until_it_hangs(self):
         assert os.read(self._read, 1) == b".", self._process.communicate()
 
-    def interrupt(self):
-        self._process.send_signal(signal.SIGINT)
+    def stop(self, how):
+        self._process.send_signal(how)
 
     def end(self):
         out, err = self._process.communicate(timeout=60)
@@ -92,7 +92,7 @@ def test_ctrl_c_in_an_epoch_keeps_what_is_landed_and_the_rest_is_taken_up(store)
     words = ("train", "--trials", "1", "--epochs", "2", "--no-eval")
     process = Process(store, *words, hangs=True)
     process.wait_until_it_hangs()  # in the second epoch; the first one has landed
-    process.interrupt()
+    process.stop(signal.SIGINT)
     code, out, err = process.end()
     assert code == INTERRUPTED
     assert "[train_epoch] epoch=0 cases=3" in out
@@ -119,14 +119,15 @@ def test_ctrl_c_in_an_epoch_keeps_what_is_landed_and_the_rest_is_taken_up(store)
     assert xp(store, "verify", branch)[0] == 0
 
 
-def test_ctrl_c_before_anything_landed_loses_nothing_that_was_recorded(store):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_stop_before_anything_landed_loses_nothing_that_was_recorded(store, how):
     write_suites(store, train=["a", "b", "slow-c"])
     words = ("train", "--trials", "1", "--no-eval", "--concurrency", "1")
     process = Process(store, *words, hangs=True)
     process.wait_until_it_hangs()
-    process.interrupt()
+    process.stop(how)
     code, out, _ = process.end()
-    assert (code, out) == (INTERRUPTED, "")
+    assert (code, out) == (INTERRUPTED if how == signal.SIGINT else -how, "")
     assert git(store, "for-each-ref", "refs/heads/train") == ""
     recorded = git(store, "ls-tree", "-r", "--name-only", "xp/evidence", "rollouts").split()
     assert recorded
