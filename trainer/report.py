@@ -124,6 +124,8 @@ class EpochStage(Stage):
         remarks = super().remarks
         if self.taken_up:
             remarks.append(f"{self.taken_up} rollouts of this run were on record and were taken up")
+        if self.left:
+            remarks.append(f"{self.left} on record and not studied: more than one run studies")
         if not self.changed:
             remarks.append("the policy did not change")
         return remarks

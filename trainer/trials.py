@@ -44,9 +44,13 @@ def seed_of(base: int, number: int, *, training: bool) -> int:
 
 
 def trials_of(cases: Sequence[Case], count: int, base: int, *, training: bool, first: int = 0) -> list[Trial]:
-    """Return `count` trials of each case, numbered from `first`: all cases once, then all again."""
+    """Return `count` trials of each case, numbered from `first`: all cases once, then all again.
+
+    A case that is given twice is one case.
+    """
+    once = {case.id: case for case in cases}.values()
     seeds = [(number, seed_of(base, number, training=training)) for number in range(first, first + count)]
-    return [Trial(case=case, number=number, seed=seed) for number, seed in seeds for case in cases]
+    return [Trial(case=case, number=number, seed=seed) for number, seed in seeds for case in once]
 
 
 class TrialStamp(Frozen):

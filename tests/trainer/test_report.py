@@ -99,6 +99,7 @@ def test_an_epoch_says_what_was_taken_up_and_that_nothing_changed():
     stage = epoch_stage(epoch(1, 2, changed=False, taken_up=2, left=3, training=()), TARGET)
     assert stage.remarks[1:] == [
         "2 rollouts of this run were on record and were taken up",
+        "3 on record and not studied: more than one run studies",
         "the policy did not change",
     ]
     assert (stage.learned, stage.left) == (None, 3)

@@ -16,6 +16,10 @@ def test_every_case_is_tried_once_before_any_is_tried_again():
     assert trials[0].key == (A.id, 4)
 
 
+def test_a_case_that_is_given_twice_is_one_case():
+    assert [t.case.name for t in trials_of([A, B, A], 1, base=1, training=True)] == ["a", "b"]
+
+
 numbers = st.integers(0, 10**6)
 
 
