@@ -16,6 +16,8 @@ from xpstore.names import all_plain, check_name
 from xpstore.pages import Pages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydantic import JsonValue
 
     from xpstore.location import Location
@@ -43,9 +45,10 @@ def _snapshot(loc: Location, ref: str, *, versions: bool, parsed: bool) -> Exper
     counts = _versions(here, commit, root) if versions else None
     blobs, skipped = names(here, commit)
     pages = Pages.load(here.repo, here.config)
+    read = _reader(here)
     for name in [name for name, blob in blobs.items() if blob not in pages.texts]:
         try:
-            pages.add(blobs[name], _text(here, name, blobs[name]))
+            pages.add(blobs[name], read(name, blobs[name]))
         except (LimitError, UnicodeDecodeError) as error:
             skipped[f"{name}{SUFFIX}"] = str(error)
             del blobs[name]
@@ -66,16 +69,23 @@ def _snapshot(loc: Location, ref: str, *, versions: bool, parsed: bool) -> Exper
 def page(here: Location, name: str, blob: str) -> Experience | str:
     """Return one experience, or why its file can be none: too long, or no UTF-8."""
     try:
-        return Experience(name=name, text=_text(here, name, blob))
+        return Experience(name=name, text=_reader(here)(name, blob))
     except (LimitError, UnicodeDecodeError) as error:
         return str(error)
 
 
-def _text(here: Location, name: str, blob: str) -> str:
-    data, limits = here.repo.blob(blob), here.config.limits
-    if len(data) > limits.file_bytes or data.count(b"\n") >= limits.file_lines:
-        check_size(data, name, limits)
-    return data.decode()
+def _reader(here: Location) -> Callable[[str, str], str]:
+    """Return what gives the text of a name and blob. It raises LimitError and UnicodeDecodeError."""
+    limits, blob_data = here.config.limits, here.repo.blob
+    most_bytes, most_lines = limits.file_bytes, limits.file_lines
+
+    def text(name: str, blob: str) -> str:
+        data = blob_data(blob)
+        if len(data) > most_bytes or data.count(b"\n") >= most_lines:
+            check_size(data, name, limits)
+        return data.decode()
+
+    return text
 
 
 def _experience(
