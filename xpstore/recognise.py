@@ -6,11 +6,12 @@ that no commit names is those plans. Exact blobs only, so that nothing is taken 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xpstore import evidence_read
-from xpstore.events import Stamp
+from xpstore import evidence_read, gitcli
+from xpstore.events import PLAN_GREP, Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 _NOTHING = "0" * 40
+_PLAN_ID = re.compile(rb"Plan-Id[ \t]*:[ \t]*([0-9a-f]+)")
+MANY = 16
+"""Records; reading more of them takes longer than asking git which plans are named."""
 Effects = dict[str, tuple[str, str]]
 """Experience → blobs before and after; "" where there is no file."""
 
@@ -37,12 +41,20 @@ def recognised(loc: Location, entries: Sequence[Entry]) -> list[Entry]:
     if not nameless:
         return list(entries)
     named = {i for e in entries for i in e.plan_ids}
-    open_ = [
-        r for i in evidence_read.find_ids(loc, "gradients", "") if i not in named for r in recorded(loc, i)
-    ]
+    known = [i for i in evidence_read.find_ids(loc, "gradients", "") if i not in named]
+    if len(known) > MANY:  # a few entries of a long history: most plans are named by older commits
+        older = _named_before(loc, entries[0].commit)
+        known = [i for i in known if i not in older]
+    open_ = [r for i in known for r in recorded(loc, i)]
     if not open_:
         return list(entries)
     return [e if e not in nameless else replace(e, stamps=_stamps(e, open_)) for e in entries]
+
+
+def _named_before(loc: Location, commit: str) -> set[str]:
+    """Return the plan ids that the history of a commit names, of whatever store."""
+    log = ("log", "-z", "--encoding=UTF-8", PLAN_GREP, "--format=%B", commit, "--")
+    return {found.decode() for found in _PLAN_ID.findall(gitcli.run(loc.repo.place, log))}
 
 
 def recorded(loc: Location, plan_id: str) -> list[Recorded]:

@@ -49,6 +49,24 @@ def test_one_other_byte_is_a_persons_commit(squashed: tuple[Location, list[str]]
     assert history.reachable_plan_ids(loc, ["main"]) == frozenset()
 
 
+def test_records_of_plans_that_the_history_names_are_not_read(
+    squashed: tuple[Location, list[str]], monkeypatch: pytest.MonkeyPatch
+):
+    loc, ids = squashed
+    (landed,) = commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+    (loc.repo.place / "experiences" / "d.md").write_text("Mine.\n")
+    git(loc.repo.place, "add", "-A")
+    git(loc.repo.place, "commit", "-qm", "By hand")
+    asked: list[str] = []
+    original = recognise.recorded
+    monkeypatch.setattr(recognise, "recorded", lambda at, i: asked.append(i) or original(at, i))
+    monkeypatch.setattr(recognise, "MANY", 0)
+    assert [e.plan_ids for e in history.log(loc, "main", limit=1)] == [()]
+    assert sorted(asked) == sorted(ids)
+    assert landed.plan_id not in ids
+    assert [len(e.plan_ids) for e in history.log(loc, "main", limit=3)] == [0, 1, 3]
+
+
 def test_gits_own_squash_message_names_the_plans(tmp_path: Path):
     loc = make_store(tmp_path / "s")
     plans = [make_plan(loc, upsert(n, page(n))) for n in "ab"]
