@@ -68,6 +68,8 @@ class Measured:
     record: EvaluationRecord
     reused: int
     """How many of its scores were on record before."""
+    commit: str
+    """What was asked for; the record may have been made at another commit with the same experiences."""
 
     @property
     def is_reused(self) -> bool:
@@ -91,7 +93,7 @@ async def measure(
     if known and not known.failures and not what.fresh:
         if known.commit != policy_set.snapshot_id:  # the same experiences: the scores are this commit's too
             await door.call(lambda location: evaluation.renote(location, [policy_set.snapshot_id]))
-        return Measured(known, known.n)
+        return Measured(known, known.n, policy_set.snapshot_id)
     kept = known.results if known and not what.fresh else ()
     done = {(result.case, result.trial) for result in kept}
     trials = trials_of(what.cases, what.trials, what.seed, training=False)
@@ -116,7 +118,7 @@ async def measure(
     )
     if results:
         await door.call(lambda location: evaluation.write(location, record))
-    return Measured(record, len(kept))
+    return Measured(record, len(kept), policy_set.snapshot_id)
 
 
 def _known(

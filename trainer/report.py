@@ -167,7 +167,7 @@ def evaluation_stage(stage: str, epoch: int, measured: Measured) -> EvaluationSt
         stage=stage,
         epoch=epoch,
         **_numbers(Scores(results=record.results, failures=record.failures)),
-        commit=record.commit,
+        commit=measured.commit,
         suite=record.key.suite,
         trials=record.key.trials,
         key=record.key.id,

@@ -55,7 +55,12 @@ def test_a_measurement_is_on_record_and_not_paid_for_twice(loc):
     again = lab("b", "a")
     assert (lab.ran, again.record, again.is_reused) == (0, first.record, True)
     git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Code")
-    assert lab("a", "b").is_reused  # another commit, the same experiences
+    elsewhere = lab("a", "b")  # another commit, the same experiences
+    assert elsewhere.is_reused
+    assert (elsewhere.commit, elsewhere.record.commit) == (
+        git(loc.repo.place, "rev-parse", "main"),
+        first.commit,
+    )
     noted, before = (evaluation_notes.lines(loc, loc.repo.resolve(ref)) for ref in ("main", "main~1"))
     assert noted == before != ()
 

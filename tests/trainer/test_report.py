@@ -36,7 +36,7 @@ def evaluated(stage, epoch, passed, n, *, failed=0, reused=0, trials=1):
     record = EvaluationRecord(
         key=KEY, commit="c" * 40, results=results(passed, n, trials), failures=failures(failed)
     )
-    return evaluation_stage(stage, epoch, Measured(record, reused))
+    return evaluation_stage(stage, epoch, Measured(record, reused, record.commit))
 
 
 def epoch(passed, n, **fields):

@@ -136,7 +136,7 @@ def _show(location: Location, ref: str, suite: str | None, *, verbose: bool, as_
 
     commit = location.resolve(ref)
     records = [r for r in evaluation.of_commit(location, commit) if suite in {None, r.key.suite}]
-    stages = [_stage(Measured(record, 0)) for record in records]
+    stages = [_stage(Measured(record, 0, commit)) for record in records]
     if as_json:
         rows = [
             {**stage.model_dump(mode="json"), "agent": record.key.agent, "fresh": record.fresh}
