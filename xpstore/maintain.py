@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import fold, gitcli, layout, lock, pack
+from xpstore import derived, fold, gitcli, layout, lock, pack
 from xpstore.errors import RepositoryError
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def maintain(loc: Location) -> Maintained | None:
         gitcli.run(repo.place, _REPACK)
         gitcli.run(repo.place, ["pack-refs", "--all", "--prune"])
         _graph(loc)
+        derived.drop(repo)  # it is made anew when it is asked for, without what has gathered in it
         return Maintained(before, _packs(repo), swept)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
-from xpstore import fold, maintain, pack
+from xpstore import derived, fold, maintain, pack
 from xpstore.commit import commit
 from xpstore.git import OPEN_PACKS
 from xpstore.objects import make
@@ -155,3 +155,10 @@ def test_a_writer_that_runs_for_long_keeps_few_files_open(tmp_path: Path) -> Non
         opened.append(len(list(Path("/proc/self/fd").iterdir())))
     assert max(opened) - opened[0] < 2 * OPEN_PACKS
     assert len(texts(loc, "train/x")) == 3 * OPEN_PACKS
+
+
+def test_what_is_derived_is_dropped(tmp_path: Path) -> None:
+    loc = make_store(tmp_path)
+    derived.write(loc.repo, "x", {}, [b"1"])
+    assert maintain.maintain(loc)
+    assert derived.read(loc.repo, "x", {}) is None
