@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 20
 """Bytes of the largest pack that is folded here: larger ones would be copied again and again."""
-OWN = frozenset({".pack", ".idx"})
-"""The files that a pack of this program has; a pack with others means something to git."""
+FILES = frozenset({".pack", ".idx"})
+"""The files that a pack of this program has; others would mean something to git."""
 WHOLE = frozenset(pack.CODES.values())
 
 
@@ -35,11 +35,16 @@ class PackFile:
     size: int
     """Bytes."""
     is_own: bool
-    """Whether it has the files of a pack of this program, and no others."""
+    """Whether this program wrote it, and nobody has put a file beside it."""
+
+    @property
+    def name(self) -> str:
+        """Its file's name, as git's options want it."""
+        return f"{self.stem.rpartition('/')[2]}.pack"
 
     @property
     def is_small(self) -> bool:
-        """Whether it can be folded here, as far as can be said without reading it."""
+        """Whether it is to be folded here."""
         return self.is_own and self.size <= SMALL
 
 
@@ -55,10 +60,11 @@ def packs(folder: Path) -> list[PackFile]:
         return []
     found = []
     for stem, there in endings.items():
-        if there >= OWN and ".keep" not in there:
+        if there >= FILES and ".keep" not in there:
             with suppress(FileNotFoundError):  # another process has just folded it
                 size = os.stat(f"{folder}/{stem}.pack").st_size  # noqa: PTH116 - a Path takes as long
-                found.append(PackFile(f"{folder}/{stem}", size, there == OWN))
+                own = there == FILES and stem.startswith(pack.MARK)
+                found.append(PackFile(f"{folder}/{stem}", size, own))
     return sorted(found, key=lambda p: p.size)
 
 

@@ -7,6 +7,7 @@ repository, index or working tree is dropped, no hook, monitor, pager or prompt 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -95,16 +96,17 @@ def _command(args: Sequence[str]) -> list[str]:
     return ["git", "--no-pager", "--literal-pathspecs", "--no-replace-objects", *settings, *args]
 
 
-def start(where: Path, args: Sequence[str], *, holding: int) -> bool:
+def start(where: Path, commands: Sequence[Sequence[str]], *, holding: int) -> bool:
     """Start git in the background and return at once, whether it could be started.
 
-    It outlives this process, runs behind all others, and nobody hears what it says. It keeps the open file
-    `holding`, and with it a lock on that file, for as long as it runs.
+    The commands run one after the other as long as none fails. They outlive this process, run behind all
+    others, and nobody hears what they say. They keep the open file `holding`, and with it a lock on that
+    file, for as long as they run.
     """
-    script = 'nice "$@" &'  # the shell ends at once, so that no process is left to wait for
+    steps = " && ".join(shlex.join(["nice", *_command(args)]) for args in commands)
     try:
         done = subprocess.run(
-            ["/bin/sh", "-c", script, "sh", *_command(args)],
+            ["/bin/sh", "-c", f"({steps}) &"],  # the shell ends at once: no process is left to wait for
             cwd=where,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

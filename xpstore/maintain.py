@@ -60,7 +60,8 @@ def maintain(loc: Location) -> Maintained | None:
         before = _packs(repo)
         with lock.store_lock(repo.common_dir):
             swept = pack.sweep(repo.pack_dir, ABANDONED)
-        gitcli.run(repo.place, _REPACK)
+        for command in _repack(repo):
+            gitcli.run(repo.place, command)
         gitcli.run(repo.place, ["pack-refs", "--all", "--prune"])
         _graph(loc)
         derived.drop(repo)  # it is made anew when it is asked for, without what has gathered in it
@@ -94,11 +95,19 @@ def when_needed(loc: Location) -> bool:
                 fold.fold(repo.pack_dir, small)
                 repo.reopen()
         if _packs(repo) > LARGE:
-            return gitcli.start(repo.place, ["-c", "pack.threads=1", *_REPACK], holding=handle)
+            return gitcli.start(repo.place, _repack(repo), holding=handle)
     return True
 
 
-_REPACK = ["repack", f"--geometric={FACTOR}", "-d", "-q"]
+def _repack(repo: Repo) -> list[list[str]]:
+    """Return the git commands that find the deltas, and then fold all packs.
+
+    Between two objects of one pack git looks for a delta only when told to forget the ones there are (-f),
+    so this is done first, and only to the packs that have none.
+    """
+    geometric = ["-c", "pack.threads=1", "repack", f"--geometric={FACTOR}", "-d", "-q"]
+    done = [f"--keep-pack={pack_.name}" for pack_ in fold.packs(repo.pack_dir) if not pack_.is_own]
+    return [[*geometric, "-f", *done], geometric]
 
 
 def _packs(repo: Repo) -> int:

@@ -36,6 +36,8 @@ HEAD = 12
 """Bytes before the first entry of a pack."""
 CODES = {"commit": 1, "tree": 2, "blob": 3}
 LIMIT = 2**31  # bytes; longer packs need an index with 64-bit offsets
+MARK = "pack-f01d0000"
+"""How the names of this program's packs start: they have no deltas yet."""
 DRAFT = ".part"
 STORED = 1 << 13
 """Bytes up to which a tree is put into its zlib stream as it is: ids do not get shorter by deflating, which
@@ -66,8 +68,8 @@ def kept(folder: Path, objects: Sequence[GitObject]) -> Iterator[None]:
 
 
 def new_stem(folder: Path) -> str:
-    """Return the path of a new pack without its ending; random, see above."""
-    return f"{folder}/pack-{os.urandom(20).hex()}"
+    """Return the path of a new pack without its ending; random but for the mark, see above."""
+    return f"{folder}/{MARK}{os.urandom(16).hex()}"
 
 
 def _remove(file: str) -> None:

@@ -65,10 +65,12 @@ def test_git_in_the_background_keeps_a_lock_until_it_ends(tmp_path: Path) -> Non
     held = tmp_path / "held"
     handle = os.open(held, os.O_RDWR | os.O_CREAT)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    assert gitcli.start(tmp_path, ["hash-object", "-w", "--no-filters", "fifo"], holding=handle)
+    commands = [["hash-object", "-w", "--no-filters", "fifo"], ["config", "a.b", "it's done"], ["none"]]
+    assert gitcli.start(tmp_path, commands, holding=handle)
     os.close(handle)
     with held.open() as again:
         with fifo.open("wb"), pytest.raises(BlockingIOError):  # git reads it, and waits for its end
             fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(again, fcntl.LOCK_EX)
-    assert not gitcli.start(tmp_path / "none", ["version"], holding=0)
+    assert gitcli.run(tmp_path, ["config", "a.b"]) == b"it's done\n"
+    assert not gitcli.start(tmp_path / "none", [["version"]], holding=0)
