@@ -21,6 +21,7 @@ from xpstore import (
     status,
     verify,
 )
+from xpstore.library import Library
 from xpstore.location import Location
 
 if TYPE_CHECKING:
@@ -101,9 +102,13 @@ class ExperienceStore:
         """The branch that agents read from."""
         return self.location.config.main
 
-    def snapshot(self, ref: str = "", *, versions: bool = False) -> ExperienceSet:
-        """Return the experiences at a ref, with `versions` how often each was changed."""
-        return snapshot.snapshot(self.location, ref or self.main, versions=versions)
+    def snapshot(self, ref: str = "", *, versions: bool = False, parsed: bool = False) -> ExperienceSet:
+        """Return the experiences at a ref; `versions` tells how often each was changed, `parsed` reads it."""
+        return snapshot.snapshot(self.location, ref or self.main, versions=versions, parsed=parsed)
+
+    def library(self, ref: str = "") -> Library:
+        """Return the experiences at a ref to look something up in; use it in a `with` block."""
+        return Library.at(self.location, ref or self.main)
 
     def commit(
         self,
