@@ -14,7 +14,20 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, gitcli, layout, lock, objects, publish, purge, review, tracking, trees, witness
+from xpstore import (
+    evidence,
+    gitcli,
+    layout,
+    lock,
+    maintain,
+    objects,
+    publish,
+    purge,
+    review,
+    tracking,
+    trees,
+    witness,
+)
 from xpstore.errors import NotFoundError, RefusedError, RepositoryError, UsageError
 from xpstore.git import Move
 from xpstore.hashing import canonical_json, content_id
@@ -60,7 +73,8 @@ def forget(loc: Location, rollout: str, *, dry_run: bool = False) -> Forgotten:
     Raises UsageError for fewer than LEAST_DIGITS, NotFoundError where there is none or more than one,
     RefusedError where another branch, tag or working tree holds the evidence; then nothing has changed.
     """
-    with lock.store_lock(loc.repo.common_dir):
+    # nobody folds packs meanwhile: that would bring back what is taken out of them
+    with maintain.alone(loc.repo, wait=True), lock.store_lock(loc.repo.common_dir):
         if not dry_run:
             _finish(loc)
         rollout_id = _find(loc, rollout)

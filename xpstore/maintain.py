@@ -54,7 +54,7 @@ class Maintained:
 def maintain(loc: Location) -> Maintained | None:
     """Do all of it now; None where another process is at it. Raises RepositoryError where git fails."""
     repo = loc.repo
-    with _alone(repo) as mine:
+    with alone(repo) as mine:
         if mine is None:
             return None
         before = _packs(repo)
@@ -84,7 +84,7 @@ def when_needed(loc: Location) -> bool:
     small = [pack_ for pack_ in fold.packs(repo.pack_dir) if pack_.is_small]
     if len(small) <= MANY or not _is_wanted(repo):
         return False
-    with _alone(repo) as handle:
+    with alone(repo) as handle:
         if handle is None:
             return False
         with lock.store_lock(repo.common_dir):
@@ -137,15 +137,16 @@ def _graph(loc: Location) -> None:
 
 
 @contextmanager
-def _alone(repo: Repo) -> Iterator[int | None]:
-    """Yield the open file whose lock says that this process is at it, None where another one is.
+def alone(repo: Repo, *, wait: bool = False) -> Iterator[int | None]:
+    """Yield the open file whose lock says that this process alone moves packs; None where another one does.
 
-    Does not wait. The lock is held by whoever has the file open, a process started meanwhile too.
+    With `wait` it waits for the other one. The lock is held by whoever has the file open, a process started
+    meanwhile too.
     """
     handle = os.open(repo.common_dir / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             yield None
         else:

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.builders import fsck, git, identify, make_store
 from tests.lessons import received, rollout_of, teach
-from xpstore import evidence, layout
+from xpstore import evidence, layout, maintain, purge
 from xpstore.errors import NotFoundError, RefusedError, UsageError
 from xpstore.forget import forget
+from xpstore.hashing import content_id
 from xpstore.location import Location
 from xpstore.verify import verify
 
@@ -245,3 +248,31 @@ def test_a_clone_forgets_what_only_its_remote_branch_had(loc: Location, tmp_path
     assert clone.repo.ref(clone.evidence_ref) == evidence.tip(clone)
     fsck(clone.repo.place)
     assert {f.state for f in verify(clone, "main")} == {"intact"}
+
+
+def test_it_waits_for_a_process_that_folds_packs(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    rollout = content_id({"r": SECRET})
+    evidence.write(loc, [evidence.rollout_file(rollout, {"r": SECRET})], "Receive")
+    order: list[str] = []
+    with maintain.alone(loc.repo) as handle:
+        # a process that has the file open holds the lock, as git in the background does
+        script = "import sys; sys.stdin.read()"
+        command = [sys.executable, "-c", script]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(handle or 0,))
+    real = purge.purge
+
+    def purged(*args: object) -> int:
+        order.append("purged")
+        return real(*args)
+
+    def end() -> None:
+        order.append("ended")
+        child.communicate()
+
+    monkeypatch.setattr(purge, "purge", purged)
+    with maintain.alone(loc.repo) as other:
+        assert other is None
+    threading.Timer(0.2, end).start()
+    forget(loc, rollout)
+    assert order == ["ended", "purged"]
+    assert is_gone(loc.repo.place)

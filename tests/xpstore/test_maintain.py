@@ -61,7 +61,7 @@ def test_the_user_s_settings_decide_what_happens_by_itself(tmp_path: Path) -> No
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     loc = make_store(tmp_path)
-    with maintain._alone(loc.repo) as first:
+    with maintain.alone(loc.repo) as first:
         assert first
         assert maintain.maintain(loc) is None
 
