@@ -55,6 +55,7 @@ class Collected:
             results=tuple(sorted(scored.values(), key=lambda result: (result.trial, result.name))),
             failures=tuple(self.failures),
             changed=self.moved,
+            rollouts=len(self.trials),
             taken_up=self.taken_up,
             left=dropped + (len(trained.left) if trained else 0),
             training=(trained,) if trained else (),

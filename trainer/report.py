@@ -153,11 +153,12 @@ class LoopReport(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """1 where an evaluation is not whole, or no training trial of an epoch gave a rollout; else 0."""
+        """1 where an evaluation is not whole, or an epoch had no rollout to learn from; else 0."""
         evaluations = [stage for stage in (self.baseline, self.final) if stage]
         unmeasured = any(stage.failures or not stage.n for stage in evaluations)
-        unrun = any(epoch.failures and not epoch.n and epoch.learned is None for epoch in self.epochs)
-        return 1 if unmeasured or unrun else 0
+        unrun = any(epoch.failures and epoch.learned is None for epoch in self.epochs)
+        unread = any(epoch.learned and epoch.learned.exit_code for epoch in self.epochs)
+        return 1 if unmeasured or unrun or unread else 0
 
 
 def evaluation_stage(stage: str, epoch: int, measured: Measured) -> EvaluationStage:
@@ -178,7 +179,9 @@ def evaluation_stage(stage: str, epoch: int, measured: Measured) -> EvaluationSt
 def epoch_stage(done: TrainEpochResult, target: ApplyContext) -> EpochStage:
     """Return the line of an epoch whose cases came in one batch."""
     learned = [
-        train_report(trained, target, rollouts=done.n, passed=done.passed, left=done.left - len(trained.left))
+        train_report(
+            trained, target, rollouts=done.rollouts, passed=done.passed, left=done.left - len(trained.left)
+        )
         for trained in done.training
     ]
     return EpochStage(

@@ -52,6 +52,8 @@ class TrainEpochResult(Scores):
     epoch: int
     changed: bool = False
     """Whether the policy is another one than the one that the rollouts ran under."""
+    rollouts: int = 0
+    """Trials that gave a rollout, scored or not."""
     taken_up: int = 0
     """Rollouts that an earlier, interrupted attempt at the same run had recorded; they were not run again."""
     left: int = 0
@@ -66,6 +68,7 @@ class TrainEpochResult(Scores):
                 "results": self.results + batch.results,
                 "failures": self.failures + batch.failures,
                 "changed": self.changed or batch.changed,
+                "rollouts": self.rollouts + batch.rollouts,
                 "taken_up": self.taken_up + batch.taken_up,
                 "left": self.left + batch.left,
                 "training": self.training + batch.training,

@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from trainer.domain import Case
 from xpstore.errors import UsageError
 from xpstore.hashing import canonical_json, content_id
+from xpstore.layout import CASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from xpstore.location import Location
 
-CASES = "cases"
 SUITES = ("train", "gate", "test")
 LABELS = frozenset({"expected_actions"})
 """Keys of a case's input that say what a perfect agent does: no part of the task itself."""

@@ -106,6 +106,12 @@ def step_back(places: Sequence[Path], new: str, old: str | None) -> None:
         _take_back(place, blobs)
 
 
+def has_changes(place: Path, path: str) -> bool:
+    """Say whether anything at a path is not committed; runs no filter program and writes nothing."""
+    env = _without_filters(place) | {"GIT_OPTIONAL_LOCKS": "0"}
+    return bool(gitcli.run(place, ["status", "--porcelain", "--", path], env=env).strip())
+
+
 def _take_back(place: Path, blobs: Mapping[str, Sequence[str]]) -> None:
     """Undo what git wrote, or began to write, before it could not write its index: it writes that last.
 

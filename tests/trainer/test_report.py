@@ -4,7 +4,7 @@ import pytest
 
 from tests.trainer.doubles import rollout
 from trainer.context import ApplyContext
-from trainer.domain import RolloutTrainingResult, RubricEvaluation
+from trainer.domain import RolloutFailure, RolloutTrainingResult, RubricEvaluation
 from trainer.evaluate import Measured
 from trainer.report import LoopReport, delta_lines, delta_of, epoch_stage, evaluation_stage
 from trainer.results import TrainEpochResult
@@ -43,7 +43,14 @@ def epoch(passed, n, **fields):
     applied = PolicyApplyResult(updated_policy_set=ExperienceSet(root_uri=""), commits=("c",) * 50)
     training = RolloutTrainingResult(apply_result=applied, plans=())
     return TrainEpochResult(
-        epoch=0, **{"changed": True, "results": results(passed, n), "training": (training,), **fields}
+        epoch=0,
+        **{
+            "changed": True,
+            "rollouts": n,
+            "results": results(passed, n),
+            "training": (training,),
+            **fields,
+        },
     )
 
 
@@ -106,7 +113,11 @@ def test_an_epoch_says_what_was_taken_up_and_that_nothing_changed():
 
 
 BROKEN = epoch_stage(TrainEpochResult(epoch=0, failures=failures()), TARGET)
-SOME = epoch_stage(epoch(1, 2, training=(), failures=failures()), TARGET)
+APPLIED = PolicyApplyResult(updated_policy_set=ExperienceSet(root_uri=""))
+READ = RolloutTrainingResult(apply_result=APPLIED)
+MISSED = tuple(RolloutFailure(rollout=r, case=r, stage="analyze", error="odd") for r in ("a", "b"))
+UNREAD = RolloutTrainingResult(apply_result=APPLIED, failures=MISSED)
+SOME = epoch_stage(epoch(1, 2, training=(READ,), failures=failures()), TARGET)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +129,8 @@ SOME = epoch_stage(epoch(1, 2, training=(), failures=failures()), TARGET)
         ({"final": evaluated("final_eval", 1, 0, 0)}, 1),
         ({"epochs": (SOME,)}, 0),
         ({"epochs": (SOME, BROKEN)}, 1),
+        ({"epochs": (epoch_stage(epoch(1, 2, training=(UNREAD,)), TARGET),)}, 1),
+        ({"epochs": (epoch_stage(epoch(1, 3, training=(UNREAD,)), TARGET),)}, 0),
     ],
 )
 def test_the_exit_code_says_whether_the_numbers_are_whole(stages, code):

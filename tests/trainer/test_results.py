@@ -36,11 +36,13 @@ def test_an_epoch_is_the_sum_of_its_batches():
         epoch=0,
         results=(result_of(TRIALS[0], GOOD),),
         failures=(failure_of(TRIALS[1], "execute", "no"),),
+        rollouts=3,
         taken_up=1,
         left=2,
         training=(RolloutTrainingResult(apply_result=applied, failures=(failed,)),),
     )
     epoch = TrainEpochResult(epoch=0).plus(batch).plus(batch)
     assert (epoch.n, len(epoch.failures), epoch.taken_up, epoch.left) == (2, 2, 2, 4)
+    assert epoch.rollouts == 6
     assert epoch.commits == ("c1", "c2", "c1", "c2")
     assert epoch.errors == 6

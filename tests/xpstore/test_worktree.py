@@ -152,3 +152,21 @@ def test_a_full_disk_is_no_lock_of_somebody(loc: Location, monkeypatch: pytest.M
     monkeypatch.setattr(worktree.gitcli, "attempt", full)
     with pytest.raises(RepositoryError, match="Out of diskspace"):
         worktree.follow([loc.repo.place], loc.repo.resolve("main"), loc.repo.resolve("next"))
+
+
+def test_changes_that_are_not_committed_are_seen_and_no_filter_runs(loc: Location, tmp_path: Path) -> None:
+    here = loc.repo.place
+    (here / "experiences").mkdir(exist_ok=True)
+    assert not worktree.has_changes(here, "experiences")
+    git(here, "config", "filter.spy.clean", f"touch {tmp_path / 'ran'}; cat")
+    (here / ".gitattributes").write_text("*.md filter=spy\n")
+    (here / "experiences" / "a.md").write_text("- Look.\n")
+    assert worktree.has_changes(here, "experiences")
+    assert not worktree.has_changes(here, "cases")
+    assert not (tmp_path / "ran").exists()
+    git(here, "add", ".")
+    git(here, "commit", "-q", "-m", "Write a page")
+    (tmp_path / "ran").unlink()
+    (here / "experiences" / "a.md").write_text("- Look.\n")  # the same, written again
+    assert not worktree.has_changes(here, "experiences")
+    assert not (tmp_path / "ran").exists()

@@ -21,10 +21,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trainer.cli.running import AT_LEAST_ONE, Stages, describe_cases, describe_stage, running_options
+from trainer.cli.running import (
+    AT_LEAST_ONE,
+    Stages,
+    describe_cases,
+    describe_stage,
+    note_uncommitted,
+    running_options,
+)
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import emit, paint, shortened
 from xpstore.errors import UsageError
+from xpstore.layout import CASES, EXPERIENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +99,9 @@ def command(  # noqa: PLR0913  # the options of the verb
         time_limit=time_limit,
         fresh=fresh,
     )
+    if ref == "HEAD":
+        note_uncommitted(location, EXPERIENCES, "the last commit is evaluated")
+    note_uncommitted(location, CASES, f"those of {config.main} are run")
     measured = _measure(app, ref, what)
     stage = _stage(measured)
     if as_json:

@@ -12,10 +12,12 @@ from trainer.cli.running import (
     Stages,
     check_report,
     describe_stage,
+    note_uncommitted,
     running_options,
     write_report,
 )
 from xpstore.cli.output import emit, paint
+from xpstore.layout import CASES, EXPERIENCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,6 +79,8 @@ def run_loop(app: App, given: Mapping[str, object], *, dry_run: bool, as_json: b
     file = str(given["report"] or "")
     if file:
         check_report(app, file)
+    for folder in (EXPERIENCES, CASES):
+        note_uncommitted(location, folder, f"what is committed on {location.config.main} is used")
     if dry_run:
         return _preview(app, options, as_json=as_json)
     return _run(app, options, location.config.main, file, as_json=as_json)

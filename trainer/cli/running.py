@@ -10,6 +10,7 @@ import click
 
 from xpstore.cli.output import counted, grouped, note, paint, progress
 from xpstore.errors import UsageError, XpError
+from xpstore.worktree import has_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from trainer.report import CaseScore, Stage
     from xpstore.cli.app import App
+    from xpstore.location import Location
 
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
 
@@ -99,6 +101,13 @@ class Stages:
     def _close(self) -> None:
         self._bars.close()
         self._is_open = False
+
+
+def note_uncommitted(location: Location, folder: str, what: str) -> None:
+    """Say on standard error that changes of a folder are not committed: commits are what is run."""
+    top = location.repo.workdir
+    if top is not None and has_changes(top, location.in_tree(folder)):
+        note(f"{folder}/ has changes that are not committed; {what}")
 
 
 def describe_stage(line: str, stage: Stage) -> Iterator[str]:

@@ -104,3 +104,23 @@ def test_a_store_without_environment_is_one_clear_error(capsys):
     run(["init", "plain"])
     assert run(["-C", "plain", "eval"]) == 2
     assert "names no environment" in capsys.readouterr().err
+
+
+def test_what_is_not_committed_is_said_and_not_evaluated(case_store, capsys):
+    first = evaluated(capsys)
+    (case_store / "experiences").mkdir(exist_ok=True)
+    (case_store / "experiences" / "d.md").write_text("- Do it.\n", encoding="utf-8")
+    (case_store / "cases" / "test.jsonl").write_text("{}\n", encoding="utf-8")
+    assert run([*EVAL, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["key"] == first["key"]
+    assert captured.err.splitlines() == [
+        "experiences/ has changes that are not committed; the last commit is evaluated",
+        "cases/ has changes that are not committed; those of main are run",
+    ]
+    assert run([*EVAL, "main"]) == 0
+    assert capsys.readouterr().err.splitlines()[0].startswith("cases/ has")
+    assert run(["-C", "s", "train", "-n"]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "experiences/ has changes that are not committed; what is committed on main is used"
+    )
