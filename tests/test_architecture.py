@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,13 @@ def test_every_public_name_of_trainer_resolves():
     trainer = importlib.import_module("trainer")
     for name in dir(trainer):
         assert getattr(trainer, name) is not None
+
+
+def test_every_package_and_the_sample_are_installed():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    found = {module_name(path) for top in LAYERS for path in (ROOT / top).rglob("__init__.py")}
+    assert set(listed["packages"]) == found | {"trainer.sample"}
+    assert (ROOT / listed["package-dir"]["trainer.sample"] / "xp.toml").is_file()
 
 
 def test_the_top_level_is_what_the_layout_says():
