@@ -75,7 +75,7 @@ def recorded(store):
 def test_what_goes_wrong_is_reported_under_its_case_and_the_run_goes_on(store):
     bad = ["crash", "slow", "stray", "unscored"]
     write_suites(store, train=["a", *bad], test=["d", *(f"{name}-t" for name in bad)])
-    words = ("train", "--trials", "1", "--eval-trials", "1", "--time-limit", "1", "--json")
+    words = ("train", "--trials", "1", "--eval-trials", "1", "--time-limit", "2", "--json")
     process = Process(store, *words, hangs=True)
     code, out, err = process.end()
     assert (code, err) == (1, "")

@@ -29,7 +29,7 @@ class Lab:
         self.executor = self.environment.executor()
 
     def __call__(self, *names, ref="main", **fields) -> Measured:
-        given = {"suite": "test", "trials": 2, "seed": 1, "time_limit": 0.1, **fields}
+        given = {"suite": "test", "trials": 2, "seed": 1, "time_limit": 1, **fields}
         what = Measurement(
             world=World(self.environment, "scripted"), cases=[rollout(n).case for n in names], **given
         )

@@ -33,7 +33,7 @@ def desk(monkeypatch):
 
 def run(store, **options):
     said = []
-    options = LoopOptions(**{"trials": 2, "time_limit": 0.2, **options})
+    options = LoopOptions(**{"trials": 2, "time_limit": 10, **options})
     report = asyncio.run(train_loop(store, options, say=lambda stage: said.append(stage.line)))
     return report, said
 

@@ -9,7 +9,7 @@ from tests.trainer.case_store import write_suites
 from xpstore.cli.main import run
 
 pytestmark = pytest.mark.usefixtures("case_store")
-LOOP = ["-C", "s", "train", "--trials", "2", "--time-limit", "0.3"]
+LOOP = ["-C", "s", "train", "--trials", "2", "--time-limit", "10"]
 
 
 def test_the_lines_the_difference_and_what_to_type_next(case_store, capsys):
