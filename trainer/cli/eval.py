@@ -6,10 +6,13 @@ learned, and no experience is written: the record goes to the evidence branch an
 
 `xp eval show [REF]` lists what is on record for the experiences at REF and runs nothing.
 
-JSON: {"stage": "eval", "epoch": -1, "ref", "commit", "suite", "environment", "agent", "cases", "n", "passed",
-"accuracy" or null, "interval": [low, high], "average_reward", "trials", "key", "reused": scores that were on
-record, "failures": [{"case", "name", "trial", "seed", "stage", "error"}], "by_case": [{"name", "passed", "n",
-"failures", "average_reward"}]}; of `show` {"ref", "commit", "records": [the same, without "environment"]}
+JSON: {"ref", "environment", "agent", "stage": "eval", "epoch": -1, "commit", "suite", "cases", "n", "passed",
+"accuracy" or null, "interval": [low, high], "average_reward" or null, "trials", "key", "reused": scores that
+were on record, "failures": [{"case", "name", "trial", "seed", "stage", "error"}], "by_case": [{"name",
+"passed", "n", "failures", "average_reward"}], "exit_code"}
+
+JSON of show: {"ref", "commit", "records": [the same from "stage" to "by_case", "agent", and "fresh": the
+number of the repetition]}
 
 Exit code 1 when a trial could not be scored, or none was; such trials are in no accuracy, and the next time
 only they are run.
