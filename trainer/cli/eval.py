@@ -126,7 +126,7 @@ def _measure(app: App, ref: str, what: Measurement) -> Measured:
         async with StoreDoor(app.cwd, app.store) as door:
             return await measure(door, ref, what, stages.progress)
 
-    with Stages() as stages:
+    with Stages("An evaluation is recorded when it is whole; nothing of this one is kept.") as stages:
         return asyncio.run(run(stages))
 
 

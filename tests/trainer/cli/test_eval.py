@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 
 import pytest
 
@@ -124,3 +127,20 @@ def test_what_is_not_committed_is_said_and_not_evaluated(case_store, capsys):
     assert capsys.readouterr().err.splitlines()[0] == (
         "experiences/ has changes that are not committed; what is committed on main is used"
     )
+
+
+def test_an_interrupt_keeps_nothing_and_says_so(case_store, capsys, monkeypatch):
+    async def interrupted(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("trainer.evaluate.score_trials", interrupted)
+    before = git(case_store, "for-each-ref")
+    assert run(EVAL) == 130
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "An evaluation is recorded when it is whole; nothing of this one is kept.",
+        "interrupted",
+    ]
+    assert git(case_store, "for-each-ref") == before
