@@ -25,6 +25,9 @@ def experience_uri(name: str) -> str:
     return f"{EXPERIENCES}/{name}.md"
 
 
+_FIELDS = {"name", "text", "version"}
+
+
 class MemoryFile(Frozen):
     """One experience file as text, before or after an edit (RFC §4)."""
 
@@ -51,9 +54,22 @@ class Experience(Frozen):
     """How many accepted commits changed the file; for people, never compared. None = not asked for."""
 
     @classmethod
+    def read(cls, name: str, text: str, version: int | None = None) -> Experience:
+        """Return the experience of a valid name and its text, without validating them again.
+
+        What `model_construct` does, for these fields and twice as fast: a snapshot makes ten thousand.
+        """
+        made, put = cls.__new__(cls), object.__setattr__
+        put(made, "__dict__", {"name": name, "text": text, "version": version})
+        put(made, "__pydantic_fields_set__", _FIELDS)
+        put(made, "__pydantic_extra__", None)
+        put(made, "__pydantic_private__", None)
+        return made
+
+    @classmethod
     def parsed(cls, name: str, document: Document, version: int | None = None) -> Experience:
         """Return the experience of a file that is parsed already."""
-        experience = cls(name=name, text=document.text, version=version)
+        experience = cls.read(name, document.text, version)
         vars(experience)["document"] = document  # as the property keeps it
         return experience
 

@@ -96,10 +96,12 @@ class Tree:
 
     def files(self) -> dict[str, str]:
         """Return name → blob id of the ordinary files, executable or not, in git's order."""
-        kept = {name: line[-20:] for name, line in self._lines.items() if line.startswith(b"100")}
-        ids = b"".join(kept.values()).hex()
-        names = b"\0".join(kept).decode(*UTF8).split("\0") if kept else []
-        return {name: ids[at : at + 40] for name, at in zip(names, range(0, len(ids), 40), strict=True)}
+        lines = self._lines
+        if not all(line[:3] == b"100" for line in lines.values()):
+            lines = {name: line for name, line in lines.items() if line[:3] == b"100"}
+        ids = b"".join([line[-20:] for line in lines.values()]).hex()
+        names = b"\0".join(lines).decode(*UTF8).split("\0") if lines else []
+        return dict(zip(names, [ids[at : at + 40] for at in range(0, len(ids), 40)], strict=True))
 
     def changes(self, new: Tree) -> dict[str, tuple[Entry | None, Entry | None]]:
         """Return name → entries in this tree and in the new one, of those that differ, in git's order."""

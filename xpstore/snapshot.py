@@ -53,7 +53,7 @@ def _snapshot(loc: Location, ref: str, *, versions: bool, parsed: bool) -> Exper
             skipped[f"{name}{SUFFIX}"] = str(error)
             del blobs[name]
     if counts is None and not parsed:
-        policies = [Experience(name=name, text=pages.texts[blob]) for name, blob in blobs.items()]
+        policies = [Experience.read(name, pages.texts[blob]) for name, blob in blobs.items()]
     else:
         made = partial(_experience, pages, counts, parsed=parsed)
         policies = [made(name, blob) for name, blob in blobs.items()]
@@ -95,7 +95,7 @@ def _experience(
     if parsed:
         with suppress(DocumentError):  # whoever asks for what it says is told
             return Experience.parsed(name, pages.document(blob, experience_uri(name)), version)
-    return Experience(name=name, text=pages.texts[blob], version=version)
+    return Experience.read(name, pages.texts[blob], version)
 
 
 def listing(loc: Location, ref: str) -> dict[str, str]:

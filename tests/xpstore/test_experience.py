@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
+from xpstore.document import Document
 from xpstore.errors import DocumentError
 from xpstore.experience import Experience, ExperienceSet, MemoryFile, experience_uri
 
@@ -57,3 +61,27 @@ def test_a_memory_file_knows_its_fields():
     file = MemoryFile(name="refund", content=TEXT.format(status="draft"))
     assert file.uri == experience_uri("refund")
     assert file.fields["status"] == "draft"
+
+
+@pytest.mark.parametrize("version", [None, 3])
+def test_what_is_read_is_like_what_is_made(version: int | None):
+    text = TEXT.format(status="draft")
+    made = Experience(name="refund", text=text, version=version)
+    kept = pickle.dumps(Experience.read("refund", text, version))
+    for read in (
+        Experience.read("refund", text, version),
+        Experience.parsed("refund", Document.parse(text), version),
+        copy.deepcopy(Experience.read("refund", text, version)),
+        pickle.loads(kept),  # noqa: S301 - our own
+    ):
+        assert read == made
+        assert made == read
+        assert hash(read) == hash(made)
+        assert repr(read) == repr(made)
+        assert read.model_dump_json() == made.model_dump_json()
+        assert ExperienceSet(root_uri="", policies=(read,)) == ExperienceSet(root_uri="", policies=(made,))
+        other = read.model_copy(update={"text": "x"})
+        assert (other.text, other.content, read.status) == ("x", "x", "draft")
+        with pytest.raises(ValueError, match="frozen"):
+            read.name = "other"
+    assert Experience.read("b", "").model_fields_set == {"name", "text", "version"}
