@@ -91,8 +91,8 @@ async def measure(
     """
     policy_set, key, known = await door.call(lambda location: _known(location, ref, what))
     if known and not known.failures and not what.fresh:
-        if known.commit != policy_set.snapshot_id:  # the same experiences: the scores are this commit's too
-            await door.call(lambda location: evaluation.renote(location, [policy_set.snapshot_id]))
+        # the same experiences: the scores are this commit's too; and a kill may have come before the note
+        await door.call(lambda location: evaluation.renote(location, [policy_set.snapshot_id]))
         return Measured(known, known.n, policy_set.snapshot_id)
     kept = known.results if known and not what.fresh else ()
     done = {(result.case, result.trial) for result in kept}

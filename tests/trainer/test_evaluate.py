@@ -65,6 +65,14 @@ def test_a_measurement_is_on_record_and_not_paid_for_twice(loc):
     assert noted == before != ()
 
 
+def test_a_note_that_is_missing_is_written_when_the_record_is_reused(loc):
+    lab = Lab(loc)
+    record = lab("a").record
+    git(loc.repo.place, "update-ref", "-d", loc.notes_ref)
+    assert lab("a").is_reused
+    assert evaluation_notes.lines(loc, record.commit) == (evaluation.note_line(record),)
+
+
 @pytest.mark.parametrize("other", [{"seed": 2}, {"trials": 3}, {"suite": "gate"}])
 def test_anything_that_decides_a_score_makes_another_key(loc, other):
     lab = Lab(loc)
