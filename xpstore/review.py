@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import evidence_read, frontmatter, history, recent, recognise
+from xpstore import evidence_read, frontmatter, history, patchtext, recent, recognise
 from xpstore.document import Document
-from xpstore.errors import DocumentError, FormatError
+from xpstore.errors import DocumentError
 from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xpstore.events import Entry
     from xpstore.location import Location
-
-_INDENT = "    "  # of the rationale in a patch file
-_END = "-- \nxpstore\n"
+    from xpstore.patchtext import PatchText
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,20 @@ def lessons(loc: Location, plan_id: str) -> list[Lesson]:
 
     Raises FormatError where a record is no JSON or a patch no patch.
     """
+    seen = cited(loc, plan_id)
+    patches = evidence_read.patches(loc, plan_id).values()
+    return [_lesson(loc, plan_id, patchtext.read(data, plan_id), seen) for data in patches]
+
+
+def cited(loc: Location, plan_id: str) -> dict[str, Seen]:
+    """Return the rollouts that a plan's records cite, by id. Raises FormatError for what is no JSON."""
     seen: dict[str, Seen] = {}
     for record in evidence_read.records(loc, plan_id).values():
-        cited = record.get("rollouts")
-        for rollout in cited if isinstance(cited, list) else ():
+        rollouts = record.get("rollouts")
+        for rollout in rollouts if isinstance(rollouts, list) else ():
             if isinstance(rollout, dict) and isinstance(rollout.get("id"), str):
                 seen.setdefault(rollout["id"], _seen(rollout))
-    return [_lesson(loc, plan_id, data, seen) for data in evidence_read.patches(loc, plan_id).values()]
+    return seen
 
 
 def _seen(record: dict[str, object]) -> Seen:
@@ -106,47 +113,26 @@ def _seen(record: dict[str, object]) -> Seen:
     )
 
 
-def _lesson(loc: Location, plan_id: str, data: bytes, seen: dict[str, Seen]) -> Lesson:
-    _, _, mail = data.decode("utf-8", "replace").partition("\n\n")
-    head, _, rest = mail.partition("\n\n")
-    prose, _, diff = f"\n{rest}".partition("\n---\n")
-    fields: dict[str, list[str]] = {}
-    for line in head.split("\n"):
-        key, _, value = line.partition(": ")
-        fields.setdefault(key, []).append(value)
-    try:
-        confidence = float(fields["Confidence"][0])
-    except (KeyError, ValueError) as error:
-        raise FormatError(
-            f"a patch of plan {plan_id} has no confidence: it was altered", hint="xp verify tells more"
-        ) from error
-    before, after = _sides(diff.removesuffix(_END))
+def rollouts_of(patch: PatchText, seen: Mapping[str, Seen]) -> tuple[Seen, ...]:
+    """Return the rollouts that a lesson rests on, failed ones first, then by case."""
+    found = [seen.get(i) or Seen(i, None, None, "") for i in patch.rollouts]
+    return tuple(sorted(found, key=lambda s: (s.passed is not False, s.case, s.id)))
+
+
+def _lesson(loc: Location, plan_id: str, patch: PatchText, seen: Mapping[str, Seen]) -> Lesson:
+    before, after = _document(patch.before), _document(patch.after)
     old, new = ({s.key: s.text for s in side.statements()} for side in (before, after))
-    rollouts = [seen.get(i) or Seen(i, None, None, "") for i in fields.get("Rollouts", ())]
     return Lesson(
         plan_id=plan_id,
-        gradient_id=fields.get("Gradient-Id", [""])[0],
-        experience=fields.get("Target", [""])[0].rpartition("/")[2].removesuffix(".md"),
-        confidence=confidence,
-        rationale="\n".join(line.removeprefix(_INDENT) for line in prose.split("\n")).strip("\n"),
+        gradient_id=patch.gradient_id,
+        experience=patch.experience,
+        confidence=patch.confidence,
+        rationale=patch.rationale,
         added=tuple(text for key, text in new.items() if key not in old),
         removed=tuple(text for key, text in old.items() if key not in new),
-        rollouts=tuple(sorted(rollouts, key=lambda s: (s.passed is not False, s.case, s.id))),
-        notes=tuple(_note(loc, uri) for uri in fields.get("Evidence", ())),
+        rollouts=rollouts_of(patch, seen),
+        notes=tuple(note(loc, uri) for uri in patch.notes),
     )
-
-
-def _sides(diff: str) -> tuple[Document, Document]:
-    """Return the documents before and after: a patch has the whole file as context."""
-    sides: tuple[list[str], list[str]] = ([], [])
-    _, _, hunk = f"\n{diff}".partition("\n@@ ")
-    for line in hunk.split("\n")[1:]:
-        if line.startswith((" ", "-")):
-            sides[0].append(line[1:])
-        if line.startswith((" ", "+")):
-            sides[1].append(line[1:])
-    before, after = (_document("\n".join(lines) + "\n") for lines in sides)
-    return before, after
 
 
 def _document(text: str) -> Document:
@@ -156,7 +142,8 @@ def _document(text: str) -> Document:
         return Document.parse(f"\n{text}")
 
 
-def _note(loc: Location, uri: str) -> Note:
+def note(loc: Location, uri: str) -> Note:
+    """Return a note on a rollout by its path in the evidence branch; bare where it is not here."""
     data = evidence_read.read(loc, uri)
     if data is None:
         return Note(uri)

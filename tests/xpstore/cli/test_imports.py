@@ -35,7 +35,7 @@ LOG = {
     "recognise",
     "trailers",
 }
-SHOW = {*LOG, "cli.diff", "cli.show", "document", "frontmatter", "markdown", "review"}
+SHOW = {*LOG, "cli.diff", "cli.show", "document", "frontmatter", "markdown", "patchtext", "review"}
 VERBS = {
     "help": (["--help"], {"click"}, HELP),
     "completion": (["completion", "zsh"], {"click"}, HELP | {"cli.completion"}),
