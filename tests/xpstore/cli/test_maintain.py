@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from xpstore.location import Location
-from xpstore.maintain import _alone
+from xpstore.maintain import alone
 
 
 def test_maintain_tells_what_it_did(store):
@@ -12,6 +12,6 @@ def test_maintain_tells_what_it_did(store):
 
 
 def test_only_one_process_maintains(store):
-    with _alone(Location.find(store.path).repo):
+    with alone(Location.find(store.path).repo):
         assert store.xp("maintain")[1] == "Another process is at it.\n"
         assert store.json("maintain") == {"ran": False}
