@@ -68,11 +68,13 @@ def _merge_body(docs: Sequence[Document], outcome: Outcome) -> list[Section]:
         *([(part.name if part.heading else _TOP, part.heading) for part in d.sections] for d in docs)
     )
     sides = [dict(zip(found, doc.sections, strict=True)) for found, doc in zip(ids, docs, strict=True)]
+    _follow_renames(ids, sides)
     merged: list[Section] = []
     previous: Id | None = None
     for item in _section_order(ids):
-        name = "" if item[0] == _TOP else item[0]
-        b, o, t = (side.get(item, Section(name, "", "", (), ())) for side in sides)
+        old = "" if item[0] == _TOP else item[0]
+        b, o, t = (side.get(item, Section(old, "", "", (), ())) for side in sides)
+        name = _pick(b.name, o.name, t.name)
         statements, gaps = merge_section(name, b, o, t, outcome)
         is_gone = item in sides[0] and not (item in sides[1] and item in sides[2])
         if not statements and (is_gone or item[0] == _TOP):
@@ -82,6 +84,35 @@ def _merge_body(docs: Sequence[Document], outcome: Outcome) -> list[Section]:
         merged.append(Section(name, heading, lead, statements, gaps))
         previous = item
     return merged
+
+
+def _follow_renames(ids: list[list[Id]], sides: list[dict[Id, Section]]) -> None:
+    """Give a renamed section the id it has in the base, so that the other side's edits reach it.
+
+    It is renamed where a side has, for one of the base, another that shares at least half of the statements.
+    The usual three are never renamed: their names say what their text is.
+    """
+    base = sides[0]
+    for old in [item for item in base if item[0] not in {_TOP, *_USUAL}]:
+        found = [old if old in side else _renamed(base, old, side) for side in sides[1:]]
+        names = {item for item in found if item != old}
+        new = names.pop() if len(names) == 1 else None
+        if new is None or any(new in side and old in side for side in sides):
+            continue
+        for number in (1, 2):
+            if new in sides[number]:
+                sides[number][old] = sides[number].pop(new)
+                ids[number] = [old if item == new else item for item in ids[number]]
+
+
+def _renamed(base: Mapping[Id, Section], old: Id, side: Mapping[Id, Section]) -> Id | None:
+    keys = {s.key for s in base[old].statements}
+    for item, section in side.items():
+        if item not in base and item[0] not in {_TOP, *_USUAL}:
+            others = {s.key for s in section.statements}
+            if keys and 2 * len(keys & others) >= max(len(keys), len(others)):
+                return item
+    return None
 
 
 def _lead(

@@ -4,216 +4,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.xpstore.merge_rows import REFUSED, ROWS
 from xpstore.document import Document
 from xpstore.merge import merge
-
-BASE = "## Approach\n\n- a\n- b\n- c\n"
-
-# name: (base, ours, theirs, expected). None = no file; REFUSED = nothing may be written.
-REFUSED = "REFUSED"
-ROWS = {
-    "nothing changed": (BASE, BASE, BASE, BASE),
-    "only ours changed": (BASE, "x", BASE, "x"),
-    "only theirs changed": (BASE, BASE, "x\r\n", "x\r\n"),
-    "both changed alike": (BASE, "x\n", "x\n", "x\n"),
-    "a file from ours": (None, "x\n", None, "x\n"),
-    "both delete": (BASE, None, None, None),
-    "theirs deletes, ours unchanged": (BASE, BASE, None, None),
-    "theirs deletes, ours changes": (BASE, "x\n", None, REFUSED),
-    "ours deletes, theirs changes": (BASE, None, "x\n", REFUSED),
-    "additions at two places": ("- a\n- b\n", "- n\n- a\n- b\n", "- a\n- b\n- m\n", "- n\n- a\n- b\n- m\n"),
-    "additions at one place": ("- a\n- b\n", "- a\n- n\n- b\n", "- a\n- m\n- b\n", "- a\n- n\n- m\n- b\n"),
-    "the same addition": ("- a\n", "- a\n- n\n", "- a\n- n\n- m\n", "- a\n- n\n- m\n"),
-    "removals": ("- a\n- b\n- c\n", "- b\n- c\n", "- a\n- b\n", "- b\n"),
-    "removed with its neighbour added": ("- a\n- b\n", "- b\n", "- a\n- n\n- b\n", "- n\n- b\n"),
-    "rewording beside an addition": ("- a\n- b\n", "- A\n- b\n", "- a\n- b\n- n\n", "- A\n- b\n- n\n"),
-    "both reword": ("- a\n- b\n", "- a1\n- b\n", "- a2\n- b\n", "- a1\n- a2\n- b\n"),
-    "nested lines changed on one side": (
-        "- a\n- b\n",
-        "- a\n  - n\n- b\n",
-        "- a\n- b\n- c\n",
-        "- a\n  - n\n- b\n- c\n",
-    ),
-    "nested lines changed on both": (
-        "- a\n  - x\n",
-        "- a\n  - y\n",
-        "- a\n  - z\n",
-        "- a\n  - y\n- a\n  - z\n",
-    ),
-    "nested lines changed, statement removed": (
-        "- a\n  - x\n- b\n",
-        "- a\n  - y\n- b\n",
-        "- b\n- c\n",
-        REFUSED,
-    ),
-    "figures changed on one side": (
-        "- a\n  *Support: 1*\n- b\n",
-        "- a\n  *Support: 2*\n- b\n",
-        "- a\n  *Support: 1*\n- b\n- c\n",
-        "- a\n  *Support: 2*\n- b\n- c\n",
-    ),
-    "figures here, nested lines there": (
-        "- a\n  - x\n  *Support: 1*\n",
-        "- a\n  - x\n  *Support: 2*\n",
-        "- a\n  - y\n  *Support: 1*\n",
-        "- a\n  - y\n  *Support: 2*\n",
-    ),
-    "figures changed on both": (
-        "- a\n  *Support: 1*\n  *Left out: 1*\n",
-        "- a\n  *Support: 3*\n  *Left out: 1*\n",
-        "- a\n  *Support: 2*\n  *Left out: 1*\n",
-        "- a\n  *Support: 2*\n  *Support: 3*\n  *Left out: 1*\n",
-    ),
-    "figures changed, statement removed": (
-        "- a\n  *Support: 1*\n- b\n",
-        "- a\n  *Support: 2*\n- b\n",
-        "- b\n- c\n",
-        "- b\n- c\n",
-    ),
-    "moved on one side, added on the other": (
-        "- a\n- b\n- c\n",
-        "- a\n- b\n- n\n- c\n",
-        "- c\n- a\n- b\n",
-        "- c\n- a\n- b\n- n\n",
-    ),
-    "removed here, doubled there": ("- a\n- b\n", "- a\n- a\n- b\n", "- b\n- c\n", "- b\n- c\n"),
-    "numbered lists": (
-        "1. a\n2. b\n",
-        "1. n\n2. a\n3. b\n",
-        "1. a\n2. b\n3. m\n",
-        "1. n\n2. a\n3. b\n3. m\n",
-    ),
-    "a new section on each side": (
-        "## Situation\n\ns\n",
-        "## Situation\n\ns\n\n## Reflect\n\n- r\n",
-        "## Situation\n\ns\n\n## Approach\n\n- a\n",
-        "## Situation\n\ns\n\n## Approach\n\n- a\n\n## Reflect\n\n- r\n",
-    ),
-    "the usual sections keep their order": (
-        None,
-        "## Approach\n\n- a\n\n## Other\n\n- o\n",
-        "## Situation\n\ns\n",
-        "## Situation\n\ns\n\n## Approach\n\n- a\n\n## Other\n\n- o\n",
-    ),
-    "a section removed while the other adds to it": (
-        "## A\n\n- a\n\n## B\n\n- b\n",
-        "## A\n\n- a\n",
-        "## A\n\n- a\n\n## B\n\n- b\n- n\n",
-        "## A\n\n- a\n\n## B\n\n- n\n",
-    ),
-    "repeated headings": (
-        "## A\n\n- x\n\n## A\n\n- y\n",
-        "## A\n\n- x\n- o\n\n## A\n\n- y\n",
-        "## A\n\n- x\n\n## A\n\n- y\n- t\n",
-        "## A\n\n- x\n- o\n\n## A\n\n- y\n- t\n",
-    ),
-    "a heading inside a fence": (
-        "```\n## no\n- no\n```\n\n- a\n",
-        "```\n## no\n- no\n```\n\n- a\n- o\n",
-        "- t\n\n```\n## no\n- no\n```\n\n- a\n",
-        "- t\n\n```\n## no\n- no\n```\n\n- a\n- o\n",
-    ),
-    "setext headings": (
-        "Intro\n=====\n\nA\n---\n\n- x\n",
-        "Intro\n=====\n\nA\n---\n\n- x\n- o\n",
-        "Intro\n=====\n\nword\n\nA\n---\n\n- x\n",
-        "Intro\n=====\n\nword\n\nA\n---\n\n- x\n- o\n",
-    ),
-    "quoted conflict markers": (
-        "- a\n\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n",
-        "- a\n- o\n\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n",
-        "- t\n- a\n\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n",
-        "- t\n- a\n- o\n\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n",
-    ),
-    "only line ends changed": ("- a\n- b\n", "- a\r\n- b\r\n", "- a\n- b\n- c\n", "- a\r\n- b\r\n- c\r\n"),
-    "a CRLF file": ("- a\r\n", "- o\r\n- a\r\n", "- a\r\n- t\r\n", "- o\r\n- a\r\n- t\r\n"),
-    "final line break removed": ("- a\n- b\n", "- a\n- b", "- n\n- a\n- b\n", "- n\n- a\n- b"),
-    "final line break missing": ("- a", "- o\n- a", "- a\n- t", "- o\n- a\n- t"),
-    "form feeds and line separators": (
-        "- a\f\n",
-        "- a\f\n- b\u2028c\n",
-        "- t\x85\n- a\f\n",
-        "- t\x85\n- a\f\n- b\u2028c\n",
-    ),
-    "same key, other whitespace": (
-        "- a b\n- c\n",
-        "- a  b\n- c\n",
-        "- a b\n- c\n- d\n",
-        "- a  b\n- c\n- d\n",
-    ),
-    "paragraphs": (
-        "one\n\ntwo\n",
-        "one\n\nnew\n\ntwo\n",
-        "one\n\ntwo\n\nlast\n",
-        "one\n\nnew\n\ntwo\n\nlast\n",
-    ),
-    "comments in HTML": (
-        "<!-- x -->\n\n- a\n",
-        "<!-- x -->\n\n- a\n- o\n",
-        "<!-- y\n\n## z -->\n\n- a\n",
-        "<!-- y\n\n## z -->\n\n- a\n- o\n",
-    ),
-    "contradiction": (
-        "- x\n",
-        "- x\n- IF cabin is basic DO call `cancel`\n",
-        "- x\n- IF cabin is basic DO NOT call `cancel`\n",
-        REFUSED,
-    ),
-    "contradiction across sections": (
-        "## A\n\n- x\n\n## B\n\n- y\n",
-        "## A\n\n- x\n- Always ask first.\n\n## B\n\n- y\n",
-        "## A\n\n- x\n\n## B\n\n- y\n- Never ask first.\n",
-        REFUSED,
-    ),
-    "a contradiction that one side held before": (
-        "- Always ask.\n- Never ask.\n",
-        "- Always ask.\n- Never ask.\n- o\n",
-        "- t\n- Always ask.\n- Never ask.\n",
-        "- t\n- Always ask.\n- Never ask.\n- o\n",
-    ),
-    "one side replaces a command by its opposite": (
-        "- Always ask.\n- x\n",
-        "- Never ask.\n- x\n",
-        "- Always ask.\n- x\n- y\n",
-        "- Never ask.\n- x\n- y\n",
-    ),
-    "add/add": (
-        None,
-        "---\nname: x\n---\n\n## Approach\n\n- a\n- o\n",
-        "---\nname: x\n---\n\n## Approach\n\n- a\n- t\n",
-        "---\nname: x\n---\n\n## Approach\n\n- a\n- o\n- t\n",
-    ),
-    "add/add, other description": (None, "---\nd: 1\n---\n\na\n", "---\nd: 2\n---\n\nb\n", REFUSED),
-    "front matter by key": (
-        "---\nname: x\nstatus: draft\n---\n",
-        "---\nname: x\nstatus: production\n---\n",
-        "---\nname: x\nstatus: draft\ntags: [a]\n---\n",
-        "---\nname: x\nstatus: production\ntags: [a]\n---\n",
-    ),
-    "front matter here, body there": (
-        "---\nname: x\n---\n\n- a\n",
-        "---\nname: 'x' # by Ann\n---\n\n- a\n",
-        "---\nname: x\n---\n\n- a\n- b\n",
-        "---\nname: 'x' # by Ann\n---\n\n- a\n- b\n",
-    ),
-    "front matter clash": ("---\ns: 1\n---\n", "---\ns: 2\n---\n", "---\ns: 3\n---\n", REFUSED),
-    "front matter does not parse": ("---\ns: 1\n---\n", "---\ns: [\n---\n", "---\ns: 3\n---\n", REFUSED),
-    "front matter of the base does not parse": (
-        "---\ns: [\n---\n",
-        "---\ns: 2\n---\n",
-        "---\ns: 2\n---\nx\n",
-        REFUSED,
-    ),
-    "front matter is not closed": ("- a\n", "---\ns: 1\n- a\n", "- a\n- b\n", REFUSED),
-    "front matter added": ("- a\n", "---\ns: 1\n---\n\n- a\n", "- a\n- b\n", "---\ns: 1\n---\n\n- a\n- b\n"),
-    "front matter with CRLF": (
-        "---\r\na: 1\r\n---\r\n",
-        "---\r\na: 2\r\n---\r\n",
-        "---\r\na: 1\r\nb: 1\r\n---\r\n",
-        "---\r\na: 2\r\nb: 1\r\n---\r\n",
-    ),
-    "an addition behind an open fence": ("- a\n", "- a\n\n```\nopen\n", "- a\n- b\n\n```\nother\n", REFUSED),
-}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -254,6 +47,17 @@ def test_the_account_has_every_change():
 def test_a_refusal_says_what_does_not_parse():
     (entry,) = merge("- a\n", "---\ns: [\n---\n", "- b\n", "experiences/x.md").account
     assert "experiences/x.md" in entry.reason
+
+
+def test_a_criss_cross_keeps_what_every_side_added():
+    base, ours, theirs = "- a\n- z\n", "- a\n- o\n- z\n", "- a\n- t\n- z\n"
+    one, other = merge(base, ours, theirs).text, merge(base, theirs, ours).text
+    assert one
+    assert other
+    virtual = merge(base, ours, theirs).text
+    merged = merge(virtual, one + "- o2\n", other + "- t2\n")
+    assert merged.verdict == "PROVEN"
+    assert sorted((merged.text or "").split("\n")) == ["", "- a", "- o", "- o2", "- t", "- t2", "- z"]
 
 
 # --- laws -------------------------------------------------------------------------------------------
