@@ -249,6 +249,13 @@ def entry_of(loc: Location, commit: str) -> Entry:
     return with_side(loc, found)
 
 
+def any_entry(loc: Location, commit: str) -> Entry:
+    """Return any commit as an entry, also one that changed no experience."""
+    raw = next(_raw(loc, ["-M", "--first-parent", "--max-count=1", commit, "--"]))
+    paths = folders(loc, commit)
+    return replace(raw.entry, changes=tuple(c for file in raw.files for c in _changes(file, paths)))
+
+
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One line of git's raw diff; paths from the root of the repository."""

@@ -10,7 +10,7 @@ from xpstore.errors import NotFoundError
 from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from xpstore.events import Entry
     from xpstore.location import Location
@@ -27,7 +27,7 @@ def log(
     """
     names = {name}
     found = 0
-    entries = _named(loc, ref_or_range, name) if name else _newest(loc, ref_or_range, limit)
+    entries = of_experience(loc, ref_or_range, name) if name else _newest(loc, ref_or_range, limit)
     for entry in recognise.recognised(loc, entries):
         if found == limit:
             return
@@ -50,11 +50,16 @@ def _newest(loc: Location, spec: str, limit: int | None) -> list[Entry]:
     return list(events.read(loc, spec, options=("--first-parent", *count)))
 
 
-def _named(loc: Location, spec: str, name: str) -> list[Entry]:
-    """Return the events that changed an experience under any of its names, and perhaps more; newest first."""
+def of_experience(
+    loc: Location, spec: str, name: str, *, options: Sequence[str] = ("--first-parent",)
+) -> list[Entry]:
+    """Return the events that changed an experience under any of its names, and perhaps more; newest first.
+
+    `options` are git's, on which commits to look at. Merges come without their side.
+    """
     names = {name}
     while True:
-        found = list(events.read(loc, spec, only=sorted(names)))
+        found = list(events.read(loc, spec, options=options, only=sorted(names)))
         older = {c.old_name for e in found for c in e.changes if c.kind == "R" and c.name in names}
         if older <= names:
             return found

@@ -30,8 +30,8 @@ class PatchText:
 
     @cached_property
     def added(self) -> frozenset[str]:
-        """The lines that it adds."""
-        return frozenset(line[1:] for line in self.hunk if line.startswith("+"))
+        """The lines that it adds, without line breaks."""
+        return frozenset(line[1:].removesuffix("\r") for line in self.hunk if line.startswith("+"))
 
     @property
     def before(self) -> str:

@@ -35,15 +35,18 @@ class Recorded:
     effects: Effects
 
 
-def recognised(loc: Location, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries; those that are plans without trailers have them from the record."""
+def recognised(loc: Location, entries: Sequence[Entry], *, tip: str = "") -> list[Entry]:
+    """Return the entries, newest first; those that are plans without trailers have them from the record.
+
+    `tip` is the commit whose history they were chosen from; without it, the first entry's.
+    """
     nameless = [e for e in entries if not e.stamps and not e.merged and len(e.parents) < 2]
     if not nameless:
         return list(entries)
     named = {i for e in entries for i in e.plan_ids}
     known = [i for i in evidence_read.find_ids(loc, "gradients", "") if i not in named]
     if len(known) > MANY:  # a few entries of a long history: most plans are named by older commits
-        older = _named_before(loc, entries[0].commit)
+        older = _named_before(loc, tip or entries[0].commit)
         known = [i for i in known if i not in older]
     open_ = [r for i in known for r in recorded(loc, i)]
     if not open_:

@@ -97,6 +97,13 @@ def reverted(loc: Location, timeline: Timeline, entry: Entry) -> tuple[str, ...]
     return tuple(i for i in dict.fromkeys(found) if i in timeline.nodes)
 
 
+def undoes(entry: Entry) -> bool:
+    """Return whether an entry says that it undoes something: a plan, or a commit as `git revert` does."""
+    if any("Reverts-Plan" in stamp.fields for stamp in entry.stamps) or _REVERTS.search(entry.message):
+        return True
+    return not entry.stamps and _QUOTED.fullmatch(_bare(entry.subject)) is not None
+
+
 def _bare(subject: str) -> str:
     """Drop the number that a hosting site appends."""
     return _NUMBER.sub("", subject)

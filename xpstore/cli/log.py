@@ -113,7 +113,7 @@ def heading(entry: Entry, names: dict[str, list[str]]) -> Iterator[str]:
     for plan_id in merged_plans(entry):
         yield paint(f"Merges:  {plan_id}")
     yield paint(f"Author:  {entry.author} <{entry.email}>")
-    yield f"Date:    {_when(entry)}"
+    yield f"Date:    {when(entry.time)}"
     yield ""
     for line in (entry.subject, "", *entry.body.split("\n")) if entry.body else (entry.subject,):
         yield paint(f"    {line}".rstrip())
@@ -134,7 +134,7 @@ def as_object(entry: Entry) -> dict[str, object]:
     return {
         "commit": entry.commit,
         "author": entry.author,
-        "date": _when(entry),
+        "date": when(entry.time),
         "subject": entry.subject,
         "body": entry.body,
         "plans": [
@@ -152,5 +152,6 @@ def as_object(entry: Entry) -> dict[str, object]:
     }
 
 
-def _when(entry: Entry) -> str:
-    return datetime.fromtimestamp(entry.time, UTC).isoformat().replace("+00:00", "Z")
+def when(time: int) -> str:
+    """Return a time, seconds since 1970, as the `--json` answers write it."""
+    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")

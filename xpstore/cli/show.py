@@ -25,7 +25,7 @@ from xpstore.markdown import is_figure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from xpstore.review import Lesson, Seen
+    from xpstore.review import Lesson, Note, Seen
 
 ROLLOUTS_SHOWN = 8
 
@@ -74,14 +74,19 @@ def _lesson(lesson: Lesson, said: str) -> Iterator[str]:
     if _words(lesson.rationale) not in said:
         for line in lesson.rationale.split("\n"):
             yield paint(f"  {line}".rstrip())
-    for seen in lesson.rollouts[:ROLLOUTS_SHOWN]:
+    yield from evidence(lesson.rollouts, lesson.notes)
+
+
+def evidence(rollouts: Sequence[Seen], notes: Sequence[Note]) -> Iterator[str]:
+    """Yield the rollouts that a lesson rests on, each with the notes on it."""
+    for seen in rollouts[:ROLLOUTS_SHOWN]:
         yield _outcome(seen)
-        for note in lesson.notes:
+        for note in notes:
             if note.rollout == seen.id:
                 yield paint(f"      {note.uri}: {note.anchor}")
-    if len(lesson.rollouts) > ROLLOUTS_SHOWN:
-        yield f"  and {len(lesson.rollouts) - ROLLOUTS_SHOWN} more rollouts (--json lists all)"
-    gone = [note.uri for note in lesson.notes if not note.rollout]
+    if len(rollouts) > ROLLOUTS_SHOWN:
+        yield f"  and {len(rollouts) - ROLLOUTS_SHOWN} more rollouts (--json lists all)"
+    gone = [note.uri for note in notes if not note.rollout]
     for uri in gone:
         yield paint(f"  {uri} is not here: forgotten, or not fetched", "yellow")
 

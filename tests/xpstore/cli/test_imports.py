@@ -36,11 +36,13 @@ LOG = {
     "trailers",
 }
 SHOW = {*LOG, "cli.diff", "cli.show", "document", "frontmatter", "markdown", "patchtext", "review"}
+BLAME = {*SHOW, "blame", "cli.blame", "page_history", "timeline", "wording"}
 VERBS = {
     "help": (["--help"], {"click"}, HELP),
     "completion": (["completion", "zsh"], {"click"}, HELP | {"cli.completion"}),
     "log": (["log", "-n", "1"], {"click", "pygit2"}, LOG),
     "show": (["show"], {"click", "pygit2", "yaml"}, SHOW),
+    "blame": (["blame", "-v", "refund-item"], {"click", "pygit2", "yaml"}, BLAME),
     "diff": (["diff", "main~0", "main"], {"click", "pygit2", "yaml"}, SHOW),
 }
 
