@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from xpstore.experience import ExperienceSet
     from xpstore.location import Location
 
-FORMAT = 1
+FORMAT = 2
 FEW = 64
 """So many pages are indexed as fast as an index is opened: they leave none."""
 _GIVEN, _ALWAYS, _KEPT, _BAD = "given", "always", "kept", "!"  # tags: to agents, to all of them, to none

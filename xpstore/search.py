@@ -6,6 +6,7 @@ become pairs of characters. The query is data: only its letters and digits ever 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ class Index:
             for table in (
                 f"VIRTUAL TABLE IF NOT EXISTS docs {fts}",
                 "TABLE IF NOT EXISTS pages(id INTEGER PRIMARY KEY, key TEXT UNIQUE, tag TEXT)",
+                "TABLE IF NOT EXISTS words(word TEXT PRIMARY KEY) WITHOUT ROWID",
                 "TABLE IF NOT EXISTS about(head TEXT)",
                 "VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(docs, row)",
                 f"VIRTUAL TABLE temp.probe {fts}",
@@ -134,11 +136,16 @@ class Index:
                     "DELETE FROM docs WHERE rowid = (SELECT id FROM pages WHERE key = ?)", (key,)
                 )
                 self._db.execute("DELETE FROM pages WHERE key = ?", (key,))
+            seen: set[str] = set()
             for key, text, tag in added:
                 made = self._db.execute("INSERT INTO pages(key, tag) VALUES (?, ?)", (key, tag)).lastrowid
                 if text is not None:
-                    words = (made, " ".join(terms(text)))
-                    self._db.execute("INSERT INTO docs(rowid, terms) VALUES (?, ?)", words)
+                    words = terms(text)
+                    seen.update(words)
+                    row = (made, " ".join(words))
+                    self._db.execute("INSERT INTO docs(rowid, terms) VALUES (?, ?)", row)
+            rows = ((word,) for word in sorted(seen))
+            self._db.executemany("INSERT OR IGNORE INTO words VALUES (?)", rows)
 
     def tags(self) -> dict[str, str]:
         """Return key → tag of all that is in the index."""
@@ -206,24 +213,29 @@ class Index:
         """Return the documents that fit a query best, best first, ties by key.
 
         The score is the mean of the BM25 share and the share of the query's shingles that the document
-        contains. Where no term matches (a misspelling), shingles alone decide.
+        contains. Where no term matches (a misspelling), documents with words like it are considered, and
+        shingles alone decide.
         """
         wanted = Wanted.of(query)
         if not wanted.count:
             return []
         with _whole():
             found = self._lookup(query, max(limit, _CANDIDATES), tags)
-            rows = found or self._everything(tags)
+            rows = found or self._lookup(self._corrected(wanted), max(limit, _CANDIDATES), tags)
             hits = []
             for key, share, text in rows:
                 contained = wanted.share_in(text)
                 if found or contained >= _SHARE_WITHOUT_TERMS:
-                    hits.append(Hit(key, round((share + contained) / 2, 6)))
+                    hits.append(Hit(key, round(((share if found else 0) + contained) / 2, 6)))
         return _best(hits, limit)
 
-    def _everything(self, tags: Collection[str]) -> Iterator[tuple[str, float, str]]:
-        rows = self._db.execute("SELECT key, tag, terms FROM docs JOIN pages ON id = docs.rowid")
-        return ((key, 0.0, text) for key, tag, text in rows if not tags or tag in tags)
+    def _corrected(self, wanted: Wanted) -> str:
+        """Return the words that documents have and that share most with those of a query."""
+        if not wanted.pieces:
+            return ""
+        like = re.compile("|".join(map(re.escape, wanted.pieces))).search
+        words = [word for (word,) in self._db.execute("SELECT word FROM words") if like(word)]
+        return " ".join(sorted(words, key=lambda word: (-wanted.share_in(word), word))[:RAREST])
 
 
 @contextmanager

@@ -154,6 +154,15 @@ def test_only_documents_with_a_tag_are_found():
         assert index.tags() == {"a": "x", "b": "y", "c": "x"}
 
 
+def test_a_misspelled_word_finds_what_is_like_it_and_was_not_removed():
+    with Index.of(documents()) as index:
+        assert names(index.rank("delivred itemss", 5)) == ["refund-item"]
+        assert names(index.rank("cancellling reservattion", 5)) == ["cancel-flight"]
+        assert index.rank("退购", 5) == []
+        index.change(["refund-item"], [Document("new", "Items delivered")])
+        assert names(index.rank("delivred itemss", 5)) == ["new"]
+
+
 def test_words_of_every_page_are_not_ranked_by(monkeypatch):
     monkeypatch.setattr("xpstore.search.POSTINGS", 3)
     pages = [(f"p{n}", "order order order" if n == 4 else "order flight refund") for n in range(5)]
