@@ -185,7 +185,17 @@ class Bench:
 
     def table(self, judged: Judged, outcome: str, only: int = -1) -> Table:
         """Return broken and kept against one outcome, over all rollouts or the set `only`."""
-        broke, kept, bad = judged.broke & only, judged.kept & only, self.bad[outcome]
+        return self.counted(judged, self.bad[outcome], only)
+
+    def fails_otherwise(self, outcome: str) -> int:
+        """Return the rollouts that failed a criterion other than the one that the outcome is about."""
+        name = outcome.partition(" ")[2]
+        return bits(any(bad for k, bad in r.criteria.items() if k != name) for r in self.corpus.rollouts)
+
+    @staticmethod
+    def counted(judged: Judged, bad: int, only: int = -1) -> Table:
+        """Return broken and kept against a set of rollouts that came out badly."""
+        broke, kept = judged.broke & only, judged.kept & only
         return Table((broke & bad).bit_count(), broke.bit_count(), (kept & bad).bit_count(), kept.bit_count())
 
     def case_table(self, judged: Judged, outcome: str, only: int) -> Table:
@@ -197,6 +207,17 @@ class Bench:
                 bad, fine = 2 * one.broke_bad > one.broke, 2 * one.kept_bad > one.kept
                 total = total.plus(Table(int(bad), int(one.broke > 0), int(fine), int(one.kept > 0)))
         return total
+
+    def suspects(self, judged: Judged) -> int:
+        """Return the rollouts that broke a lesson, with those of the same cases that do not tell.
+
+        What one trial has read holds in the next one too, which did not look.
+        """
+        found = judged.broke
+        for mask in self.of_case.values():
+            if mask & judged.broke:
+                found |= mask & ~judged.applies
+        return found
 
     def score(self, trial: Trial, only: int, cases: int = 0) -> float:
         """Return the score of a trial on some of the rollouts; 0 where fewer `cases` support it."""

@@ -9,8 +9,9 @@ A candidate becomes a lesson when all of this is so:
 3. It holds on left-out cases: mined on nine tenths of the cases, judged on the rest, pooled over the folds.
    The pooled score is one-sidedly significant at five percent, and at least three cases broke it.
 4. Those that broke it failed more often than those that kept it, also in plain failure: the 80 % interval of
-   the difference is above zero. Where the outcome is a refusal the difference must not be below zero, and
-   nine of ten such calls must earn the refusal.
+   the difference is above zero. Or, where a criterion is what they failed: those that kept it met it more
+   often, and did not clearly fail more for other reasons. Where the outcome is a refusal the difference must
+   not be below zero, and nine of ten such calls must earn the refusal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from trainer.offline.bench import MINED_SCORE, RUNS, Bench, Trial
 from trainer.offline.corpus import MIN_CASES, Corpus
 from trainer.offline.grammar import Avoid, DoCall, Refused
-from trainer.offline.outcomes import FAILED
+from trainer.offline.outcomes import FAILED, LEFT_OUT
 from trainer.stats import Table, difference_interval, exact_p, threshold
 
 if TYPE_CHECKING:
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
     from trainer.offline.facts import Facts
     from trainer.offline.grammar import Lesson
 
-ALLOWED = {"reward": 0.03, "reward, decisions": 0.04, "labels": 0.03, "refusals": 0.03, "wanted": 0.02}
+ALLOWED = {
+    "reward": 0.03,
+    "reward, decisions": 0.02,
+    "reward, fine decisions": 0.02,
+    "labels": 0.03,
+    "refusals": 0.03,
+    "wanted": 0.02,
+}
 """False lessons per run that each group of candidates may write."""
 _SURE = 0.9  # share of the calls of a kind that a tool refuses, where it refuses that kind
 _GATE = 0.8
@@ -130,7 +138,7 @@ def _examined(
     only = bench.left_out(trial)
     table = bench.table(trial.judged, trial.outcome, only)
     failed = bench.table(trial.judged, FAILED, only)
-    if why := _on_left_out(bench, trial, only) or _harmless(trial, table, failed):
+    if why := _on_left_out(bench, trial, only) or _harmless(bench, trial, only):
         return why, None
     return "", _learned(bench, trial, table, failed)
 
@@ -164,21 +172,30 @@ def _needless(bench: Bench, trial: Trial) -> str:
 def _redundant(bench: Bench, trial: Trial, explained: Sequence[Trial]) -> str:
     if any(t.lesson == trial.lesson for t in explained):
         return "kept already for another outcome"
-    kind = (trial.lesson.tool, trial.lesson.family)
-    others = [
-        t
-        for t in explained
-        if (t.lesson.tool, t.lesson.family) == kind or t.outcome == trial.outcome != FAILED
-    ]
+    others = [t for t in explained if _explains(t, trial)]
     rest = -1
     for other in others:
-        rest &= ~other.judged.broke
+        same = _kind(other) == _kind(trial)
+        rest &= ~(bench.suspects(other.judged) if same else other.judged.broke)
     if others and (
         bench.table(trial.judged, trial.outcome, rest).difference <= 0
         or bench.score(trial, rest) < MINED_SCORE
     ):
         return "a better lesson explains it"
     return ""
+
+
+def _explains(better: Trial, trial: Trial) -> bool:
+    """Say whether one lesson may be the reason of what another is about: any criterion is one of failing."""
+    if _kind(better) == _kind(trial):
+        return True
+    if trial.outcome == FAILED:
+        return better.outcome.startswith(f"{FAILED} ")
+    return better.outcome == trial.outcome
+
+
+def _kind(trial: Trial) -> tuple[str, str]:
+    return trial.lesson.tool, trial.lesson.family
 
 
 def _on_left_out(bench: Bench, trial: Trial, only: int) -> str:
@@ -188,12 +205,27 @@ def _on_left_out(bench: Bench, trial: Trial, only: int) -> str:
     return ""
 
 
-def _harmless(trial: Trial, table: Table, failed: Table) -> str:
+def _harmless(bench: Bench, trial: Trial, only: int) -> str:
+    table = bench.table(trial.judged, trial.outcome, only)
+    failed = bench.table(trial.judged, FAILED, only)
     if trial.lesson.family == "refused":
         if table.broke_bad < _SURE * table.broke:
             return "the tool does not always refuse it"
         return "breaking it does no harm" if failed.difference < 0 else ""
-    return "breaking it does not lead to failure" if difference_interval(failed, _GATE)[0] <= 0 else ""
+    if difference_interval(failed, _GATE)[0] > 0 or _fails_for_less(bench, trial, table, only):
+        return ""
+    return "breaking it does not lead to failure"
+
+
+def _fails_for_less(bench: Bench, trial: Trial, table: Table, only: int) -> bool:
+    """Say, of a criterion, whether those that kept it met it more often and did not fail more otherwise.
+
+    Where nearly everything fails for many reasons at once, plain failure tells no lesson from another.
+    """
+    if trial.outcome in {FAILED, LEFT_OUT}:
+        return False
+    others = bench.counted(trial.judged, bench.fails_otherwise(trial.outcome), only)
+    return difference_interval(table, _GATE)[0] > 0 and difference_interval(others, _GATE)[1] >= 0
 
 
 def _learned(bench: Bench, trial: Trial, table: Table, failed: Table) -> Learned:

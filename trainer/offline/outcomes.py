@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.offline.corpus import MIN_CASES
-from trainer.offline.grammar import Refused
+from trainer.offline.grammar import Avoid, Refused
 from trainer.offline.masking import changes_something, is_name
 from trainer.offline.objects import is_id
 
@@ -70,7 +70,9 @@ def group_of(lesson: Lesson, outcome: str) -> str:
     if lesson.family in WANTED:
         return "wanted"
     name = "reward" if outcome.split(" ", 1)[0] == FAILED else "labels"
-    return f"{name}, decisions" if lesson.family == "decision" else name
+    if isinstance(lesson, Avoid):
+        return f"{name}, decisions" if len(lesson.condition) == 1 else f"{name}, fine decisions"
+    return name
 
 
 def compares_cases(lesson: Lesson) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trainer.environments.agent import ToolSchema
-    from trainer.environments.scripted.habits import Habits, Wish
+    from trainer.environments.scripted.habits import Habits
 
 UNCLEAR = "I am sorry, I do not understand what you need."
 DECLINED = "I am sorry, we cannot do that."
@@ -54,12 +54,12 @@ class ScriptedAgent:
             return _say(UNCLEAR)
         way = Way(talk, {t.name: t for t in tools}, wish, self._habits, self._dice)
         if talk.has_called(wish.tool):
-            return self._finish(talk, way, wish, DONE)
+            return self._finish(talk, way, DONE)
         for tool in self._looks(tools):
-            if not talk.has_called(tool) and (step := way.toward(tool)) is not None:
+            if way.is_open(tool) and (step := way.toward(tool)) is not None:
                 return _act(talk, step)
         if self._dice.declines() or (step := way.toward(wish.tool)) is None:
-            return self._finish(talk, way, wish, DECLINED)
+            return self._finish(talk, way, DECLINED)
         return _act(talk, step)
 
     def _looks(self, tools: Sequence[ToolSchema]) -> Iterator[str]:
@@ -68,24 +68,23 @@ class ScriptedAgent:
             if not changes_something(tool.name) and self._dice.tries(f"look {tool.name}", LOOKS):
                 yield tool.name
 
-    def _finish(self, talk: Conversation, way: Way, wish: Wish, words: str) -> Message:
+    def _finish(self, talk: Conversation, way: Way, words: str) -> Message:
         """Do what is left to do after the change, or after the decision against it; then say so."""
-        for tool in self._left(talk, way, wish):
+        for tool in self._left(talk, way):
             if not talk.has_called(tool) and (step := way.toward(tool)) is not None:
                 return _act(talk, step)
         return _say(words)
 
-    def _left(self, talk: Conversation, way: Way, wish: Wish) -> Iterator[str]:
+    def _left(self, talk: Conversation, way: Way) -> Iterator[str]:
         for lesson in talk.lessons:
             if isinstance(lesson, DoCall | CallAfter) and not self._dice.ignores(lesson.sentence()):
                 tool = lesson.then if isinstance(lesson, CallAfter) else lesson.tool
                 if lesson.judge(talk.facts) == "violates" and tool in way.tools:
                     yield tool
-        if talk.has_called(wish.tool):
-            for tool in way.tools:
-                is_extra = changes_something(tool) and tool not in self._habits.requests
-                if is_extra and self._dice.tries(f"record {tool}", RECORDS):
-                    yield tool
+        for tool in way.tools if talk.has_called(way.wish.tool) else ():
+            is_extra = changes_something(tool) and tool not in self._habits.requests
+            if is_extra and self._dice.tries(f"record {tool}", RECORDS):
+                yield tool
 
 
 def _act(talk: Conversation, step: Step) -> Message:

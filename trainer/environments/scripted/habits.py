@@ -93,9 +93,9 @@ class Dice:
         return self.below("decline", self.slip_rate + (DECLINES if self.training else 0.0))
 
 
-IGNORES = 0.1
-DECLINES = 0.2
-LOOKS = 0.5
+IGNORES = 0.2
+DECLINES = 0.25
+LOOKS = 0.75
 """How often an agent in training calls a reading tool that it does not need."""
 RECORDS = 0.3
 """How often an agent in training calls a changing tool after its work that nobody asked for."""

@@ -81,14 +81,14 @@ class Way:
             found[key] = value or (self.habits.text if key == "text" else "")
         return found, [key for key, value in found.items() if not value]
 
+    def is_open(self, tool: str) -> bool:
+        """Say whether a tool was not called and everything that it needs is known."""
+        return tool in self.tools and not self.talk.has_called(tool) and not self._arguments(tool)[1]
+
     def _source(self) -> Step | None:
-        """Return the first reading tool that was not called and can be: it may tell what is missing."""
-        for tool in self.tools:
-            if not changes_something(tool) and not self.talk.has_called(tool):
-                given, missing = self._arguments(tool)
-                if not missing:
-                    return Step(tool, given)
-        return None
+        """Return the look that may tell what is missing."""
+        tool = self.habits.first_look
+        return Step(tool, self._arguments(tool)[0]) if self.is_open(tool) else None
 
     def _variants(self, tool: str, given: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
         """Yield the arguments as wished for, then with every other option; in training sometimes reversed."""

@@ -58,7 +58,7 @@ def test_it_waits_for_a_yes_where_it_was_told_to() -> None:
 
 def test_the_reply_depends_on_seed_and_conversation_alone() -> None:
     seeds = [str(n) for n in range(60)]
-    one = [reply(ASKED, READ, training=True, seed=s) for s in seeds]
-    assert one == [reply(ASKED, READ, training=True, seed=s) for s in seeds]
-    kinds = {tuple(did(message)) or message.text for message in one}
-    assert len(kinds) > 3
+    one = [did(reply(ASKED, READ, training=True, seed=s)) for s in seeds]
+    assert one == [did(reply(ASKED, READ, training=True, seed=s)) for s in seeds]
+    assert len(set(map(tuple, one))) > 1
+    assert [did(reply(ASKED, READ, seed=s)) for s in seeds] == [["cancel_order"]] * len(seeds)
