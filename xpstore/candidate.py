@@ -1,4 +1,4 @@
-"""What would land of a branch, and whether it may: a fast-forward of main that changes experiences only.
+"""What would land of a branch, and whether it may: commits on top of main that change experiences only.
 
 People commit to a candidate too, and their commits pass no guard; so its pages are looked at again. Code is
 not landed: where the repository has more than the store, that is for the site that hosts it.
@@ -6,23 +6,42 @@ not landed: where the repository has more than the store, that is for the site t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from xpstore import events, gitcli, guards, history, layout, page_check
+from xpstore import gitcli, guards, history, layout, page_check
 from xpstore.errors import NotFoundError, RefusedError, UsageError, XpError
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from xpstore.events import Entry
     from xpstore.location import Location
 
 _SHOWN = 3
-"""How many files a refusal names."""
+"""How many files outside of the experiences a refusal names."""
+_SHOWN_LOST = 20
+"""How many pages that would be lost a refusal names."""
+SHRINKS_FROM = 5
+"""Pages; a landing that takes away so many or more, and more than half of all, is a mistake."""
+
+How = Literal["fast-forward", "re-parented", "merge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which branch is to land where."""
+
+    branch: str
+    ref: str
+    tip: str
+    """The branch's commit, read once: what is committed to it later stays out."""
+    main: str
+    main_ref: str
+    is_merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +56,11 @@ class LandingCandidate:
     """The commits that change experiences, oldest first."""
     is_landed: bool = False
     """Main has all of it already."""
+    how: How = "fast-forward"
+    merged: tuple[str, ...] = ()
+    """The pages of which main and branch had different versions, merged by statement."""
+    left_out: tuple[str, ...] = ()
+    """The branch's commits whose plans or results main has already."""
 
     @property
     def plan_ids(self) -> tuple[str, ...]:
@@ -44,67 +68,80 @@ class LandingCandidate:
         return tuple(dict.fromkeys(i for entry in self.entries for i in entry.plan_ids))
 
 
-def tip_of(loc: Location, branch: str) -> str:
-    """Return the commit of a branch that can be landed. Raises UsageError where it is none."""
+def request(loc: Location, branch: str, *, onto: str = "", is_merge: bool = False) -> Request:
+    """Return what is asked for; `onto` is a branch, "" the store's main.
+
+    Raises UsageError where one of them is no branch to land, or to land on.
+    """
+    main_ref = loc.branch_ref(onto) if onto else loc.main_ref
     ref = loc.branch_ref(branch)
-    if ref in {loc.main_ref, loc.evidence_ref}:
-        what = "where candidates land" if ref == loc.main_ref else "the evidence branch"
-        raise UsageError(f"{branch} is {what}", hint="xp status lists the candidates")
+    if loc.evidence_ref in {ref, main_ref} or ref == main_ref:
+        what = "the evidence branch" if loc.evidence_ref in {ref, main_ref} else "where candidates land"
+        named = onto if main_ref == loc.evidence_ref else branch
+        raise UsageError(f"{named} is {what}", hint="xp status lists the candidates")
     tip = loc.tip_of(ref)
     if tip is None:
         close = get_close_matches(branch, history.candidates(loc), 1)
         hint = f"did you mean {close[0]}?" if close else "xp status lists the candidates"
         raise UsageError(f"there is no branch '{branch}'", hint=hint)
-    return tip
+    short, main = (name.removeprefix(layout.HEADS) for name in (ref, main_ref))
+    return Request(short, ref, tip, main, main_ref, is_merge)
 
 
-def propose(loc: Location, branch: str, new: str) -> LandingCandidate:
-    """Return what would land if main moved from where it is to the commit `new` of a branch.
-
-    Raises RefusedError where main cannot be fast-forwarded to it, or where it has what no plan may write;
-    NotFoundError where there is no main.
-    """
-    main = loc.config.main
-    old = loc.tip_of(loc.main_ref)
+def where_to(loc: Location, asked: Request) -> str:
+    """Return the commit that the branch to land on is at. Raises NotFoundError where there is none."""
+    old = loc.tip_of(asked.main_ref)
     if old is None:
-        raise NotFoundError(f"there is no branch {main} to land on", hint="`main` in xp.toml names it")
-    short = branch.removeprefix(layout.HEADS)
-    if loc.repo.is_ancestor(new, old):
-        return LandingCandidate(short, main, old, new, is_landed=True)
-    entries = tuple(reversed(list(history.log(loc, f"{old}..{new}"))))
-    candidate = LandingCandidate(short, main, old, new, entries)
-    if not loc.repo.is_ancestor(old, new):
-        events.need_whole_history(loc)
-        if _is_on_main(loc, candidate):
-            return LandingCandidate(short, main, old, new, is_landed=True)
-        raise _moved(loc, candidate)
+        hint = (
+            "`main` in xp.toml names it" if asked.main_ref == loc.main_ref else "git branch -a lists branches"
+        )
+        raise NotFoundError(f"there is no branch {asked.main} to land on", hint=hint)
+    return old
+
+
+def check(loc: Location, candidate: LandingCandidate) -> LandingCandidate:
+    """Return a fast-forward of main with the commits in it.
+
+    Raises RefusedError where it has what no plan may write, or takes away too much.
+    """
+    entries = reversed(list(history.log(loc, f"{candidate.old}..{candidate.new}")))
+    candidate = replace(candidate, entries=tuple(entries))
     _check_line(loc, candidate)
     changed = _check_paths(loc, candidate)
+    _check_loss(loc, candidate)
     _check_pages(loc, candidate, changed)
     return candidate
 
 
-def _is_on_main(loc: Location, candidate: LandingCandidate) -> bool:
-    """Return whether a hosting site's squash or rebase button has landed all of it already."""
-    known = history.reachable_plan_ids(loc, [loc.main_ref])
-    entries = candidate.entries
-    return bool(entries) and all(entry.plan_ids and known.issuperset(entry.plan_ids) for entry in entries)
+def rebase_command(asked: Request | LandingCandidate) -> str:
+    """Return what brings a branch up to date by hand."""
+    return f"git rebase {quote(asked.main)} {quote(asked.branch)}"
 
 
-def _moved(loc: Location, candidate: LandingCandidate) -> RefusedError:
-    branch, main = candidate.branch, candidate.main
-    out = gitcli.run(loc.repo.place, ["rev-list", "--count", f"{candidate.new}..{candidate.old}"])
-    count = int(out)
-    commits = f"{count} commit{'' if count == 1 else 's'}"
-    return RefusedError(
-        f"{branch} is no fast-forward: {main} has {commits} that it does not have",
-        hint=f"`{_rebase(candidate)}`, then land it; or delete it (`git branch -D {quote(branch)}`) and train"
-        f" again, which plans anew on {main}",
-    )
+def pages_at(loc: Location, commit: str) -> dict[str, str]:
+    """Return name → blob of the experiences at a commit."""
+    folder = loc.at(commit).in_tree(layout.EXPERIENCES)
+    files = loc.repo.folder(loc.repo.commit(commit).tree, folder).files()
+    return {name.removesuffix(SUFFIX): blob for name, blob in files.items() if name.endswith(SUFFIX)}
 
 
-def _rebase(candidate: LandingCandidate) -> str:
-    return f"git rebase {quote(candidate.main)} {quote(candidate.branch)}"
+def shown(names: Sequence[str]) -> str:
+    """Return the names for a message, the first ones of many."""
+    more = f" and {len(names) - _SHOWN_LOST} more" if len(names) > _SHOWN_LOST else ""
+    return ", ".join(name.encode("utf-8", "replace").decode() for name in names[:_SHOWN_LOST]) + more
+
+
+def _check_loss(loc: Location, candidate: LandingCandidate) -> None:
+    """Refuse a candidate that takes away most of what main has; a renamed page is none."""
+    before, after = pages_at(loc, candidate.old), pages_at(loc, candidate.new)
+    kept = set(after.values())
+    lost = sorted(name for name, blob in before.items() if name not in after and blob not in kept)
+    if len(lost) >= SHRINKS_FROM and len(lost) * 2 > len(before):
+        raise RefusedError(
+            f"{candidate.branch} would take {len(lost)} of {len(before)} pages from {candidate.main}:"
+            f" {shown(lost)}",
+            hint="`xp archive` stops serving pages and keeps them; if they are meant to go, merge it by git",
+        )
 
 
 def _check_line(loc: Location, candidate: LandingCandidate) -> None:
@@ -114,7 +151,7 @@ def _check_line(loc: Location, candidate: LandingCandidate) -> None:
     if loc.repo.commit(oldest).parents[:1] != (candidate.old,):
         raise RefusedError(
             f"{candidate.branch} has {candidate.main} merged into it: its history would become a side line",
-            hint=f"`{_rebase(candidate)}` makes it a straight line; land it then",
+            hint=f"land it with --merge, or make it a straight line: `{rebase_command(candidate)}`",
         )
 
 
@@ -126,15 +163,20 @@ def _check_paths(loc: Location, candidate: LandingCandidate) -> list[str]:
     changed = gitcli.records(gitcli.run(loc.repo.place, ["diff", *quiet, candidate.old, candidate.new]))
     # commit by commit too: history keeps what a later commit takes away
     on_the_way = gitcli.records(gitcli.run(loc.repo.place, ["log", *quiet, "--root", "--format=", span]))
-    outside = _not_below(folder, [*changed, *on_the_way])
+    check_outside(candidate.branch, folder, [*changed, *on_the_way])
+    return changed
+
+
+def check_outside(branch: str, folder: str, paths: Iterable[str]) -> None:
+    """Raise RefusedError where a branch changes anything that is not below a folder."""
+    outside = _not_below(folder, paths)
     if outside:
         more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
         raise RefusedError(
-            f"{candidate.branch} changes files outside of {folder}/: {', '.join(outside[:_SHOWN])}{more}",
+            f"{branch} changes files outside of {folder}/: {', '.join(outside[:_SHOWN])}{more}",
             hint="xp land takes what was learned and nothing else; merge such a branch by git, or by a pull"
             " request on the site that hosts the repository",
         )
-    return changed
 
 
 def _not_below(folder: str, paths: Iterable[str]) -> list[str]:

@@ -1,24 +1,49 @@
-"""Land a candidate: main fast-forwards to its branch, all of it or not at all.
+"""Land a candidate: main moves to its plans, all of them or none.
 
-propose     what would land, and whether it may (candidate.py)
+up to date  where main has moved on, the plans are made again on top of it, or merged (reparent.py)
+guards      what would land, and whether it may (candidate.py)
 gate        measures exactly the commit that will land; no lock is held, it may take hours
-publish     compare-and-swap from where main was; a checked-out main's files follow (publish.py)
+publish     compare-and-swap from where main was; the files of a checked-out branch follow (publish.py)
+
+If main moved meanwhile, all of it happens again, a bounded number of times.
+
+The candidate's own branch moves too, to the commits that landed in the same step: it then is landed for
+every program that asks git, and what is committed to it next starts from main. The old commits are in its
+reflog. It stays where it is after a merge, where somebody has committed to it meanwhile, and if it is the
+store's main, which only ever fast-forwards.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from xpstore import candidate, publish, worktree
-from xpstore.errors import RefusedError
+from xpstore import (
+    candidate,
+    evaluation,
+    evidence,
+    lock,
+    maintain,
+    pack,
+    publish,
+    reparent,
+    unfinished,
+    witness,
+    worktree,
+)
+from xpstore.candidate import LandingCandidate
+from xpstore.errors import RepositoryError
 from xpstore.git import Move
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from xpstore.candidate import LandingCandidate
+    from xpstore.candidate import Request
     from xpstore.location import Location
+    from xpstore.reparent import Built
 
 Decision = Literal["accept", "reject", "inconclusive"]
 State = Literal["landed", "nothing", "rejected", "inconclusive"]
@@ -28,6 +53,10 @@ _STATES: dict[Decision, State] = {
     "reject": "rejected",
     "inconclusive": "inconclusive",
 }
+ROUNDS = 12
+"""How often a landing starts anew because main has moved."""
+PATIENCE = 3
+"""Rounds after which, without a gate, one holds the store lock: it cannot lose to our own writers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,49 +77,99 @@ class LandingResult:
     """The gate's; None where there was no gate, or nothing to measure."""
 
 
-def land(loc: Location, branch: str, *, gate: Gate | None = None, dry_run: bool = False) -> LandingResult:
-    """Fast-forward main to a branch; its commit is read once, what is committed to it later stays out.
+def land(  # noqa: PLR0913  # the options of the verb
+    loc: Location,
+    branch: str,
+    *,
+    onto: str = "",
+    merge: bool = False,
+    gate: Gate | None = None,
+    dry_run: bool = False,
+) -> LandingResult:
+    """Move main, or the branch `onto`, to what a branch has learned; `merge` makes it one merge commit.
 
-    The gate decides on what it was given: where main moves while it measures, nothing lands. A dry run asks
-    it too. Without one, a candidate that still is a fast-forward of the moved main lands.
+    The branch's commit is read once: what is committed to it later stays out. A dry run asks the gate too.
 
-    Raises UsageError where there is no such branch, RefusedError where it is no fast-forward, brings what no
-    plan may write, or a local change in a checked-out main is in the way; then nothing has moved.
+    Raises UsageError where there is no such branch; ConflictError where main has changed the same in a way
+    that excludes it; RefusedError where it brings what no plan may write, takes most pages away, shares no
+    history with main, or a local change or an unfinished merge or rebase is in the way; RepositoryError
+    where main keeps moving. Then nothing has moved.
     """
-    new = candidate.tip_of(loc, branch)
-    proposed = candidate.propose(loc, branch, new)
-    verdict = None
-    if gate and not proposed.is_landed:
-        publish.retried(loc.repo, lambda: _check_files(loc, proposed), loc.main_ref)
-        verdict = gate(proposed)
-        if verdict.decision != "accept":
-            return LandingResult(_STATES[verdict.decision], proposed, verdict)
-    done = [proposed]
-
-    def attempt() -> bool:
-        now = proposed if loc.tip_of(loc.main_ref) == proposed.old else candidate.propose(loc, branch, new)
-        if verdict and not now.is_landed and now.old != proposed.old:
-            raise RefusedError(
-                f"{now.main} moved while the gate measured {now.branch}: from {proposed.old[:12]} to"
-                f" {now.old[:12]}",
-                hint="land it again: what lands is what was measured",
-            )
-        done[:] = [now]
-        return now.is_landed or (_check_files(loc, now) if dry_run else _move(loc, now))
-
-    publish.retried(loc.repo, attempt, loc.main_ref)
-    return LandingResult("nothing" if done[0].is_landed else "landed", done[0], verdict)
+    asked = candidate.request(loc, branch, onto=onto, is_merge=merge)
+    for number in range(ROUNDS):
+        is_late = number >= PATIENCE and gate is None
+        with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
+            result = _round(loc, asked, gate, dry_run=dry_run)
+        if result:
+            return result
+        # S311: jitter, no secret
+        time.sleep(random.uniform(0, min(publish.PAUSE, 0.01 * 2**number)))  # noqa: S311
+    raise RepositoryError(
+        f"{asked.main} moved {ROUNDS} times while {asked.branch} was being landed",
+        hint="nothing landed; run it again when fewer others write",
+    )
 
 
-def _check_files(loc: Location, what: LandingCandidate) -> Literal[True]:
-    """Raise RefusedError where a checked-out main could not follow."""
-    worktree.check(worktree.checked_out(loc.repo, loc.main_ref), loc.repo.ref(loc.main_ref), what.new)
+def _round(loc: Location, asked: Request, gate: Gate | None, *, dry_run: bool) -> LandingResult | None:
+    """Land on main as it is now; None where it moved meanwhile."""
+    unfinished.check(loc.repo, {asked.ref, asked.main_ref})
+    old = candidate.where_to(loc, asked)
+    built = reparent.build(loc, asked, old)
+    what = LandingCandidate(
+        asked.branch, asked.main, old, built.tip, how=built.how, merged=built.merged, left_out=built.left_out
+    )
+    if built.tip == old:
+        return LandingResult("nothing", replace(what, new=asked.tip, is_landed=True))
+    with pack.kept(loc.repo.pack_dir, built.objects):  # guards and gate read them as any other commits
+        what = candidate.check(loc, what)
+        publish.retried(loc.repo, lambda: _check_files(loc, asked, what), asked.main_ref)
+        verdict = gate(what) if gate else None
+    if verdict and verdict.decision != "accept":
+        return LandingResult(_STATES[verdict.decision], what, verdict)
+    if not dry_run:
+        if not _move(loc, asked, what, built):
+            return None
+        evaluation.renote(loc, built.commits)
+        maintain.after_writing(loc)
+    return LandingResult("landed", what, verdict)
+
+
+def _follows(loc: Location, asked: Request, what: LandingCandidate) -> bool:
+    """Return whether the candidate's branch moves to what landed."""
+    is_free = asked.ref != loc.main_ref and loc.repo.ref(asked.ref) == asked.tip
+    return is_free and what.how == "re-parented"
+
+
+def _check_files(loc: Location, asked: Request, what: LandingCandidate) -> Literal[True]:
+    """Raise RefusedError where files that are checked out could not follow."""
+    here = loc.repo.ref(asked.main_ref)
+    worktree.check(worktree.checked_out(loc.repo, asked.main_ref), here, what.new)
+    if _follows(loc, asked, what):
+        worktree.check(worktree.checked_out(loc.repo, asked.ref), asked.tip, what.new)
     return True
 
 
-def _move(loc: Location, what: LandingCandidate) -> bool:
-    here = loc.repo.ref(loc.main_ref)  # None: this clone has main from its remote only
-    if here not in {what.old, None}:
-        return False
-    move = Move(loc.main_ref, here, what.new, f"xp land {what.branch}: Fast-forward")
-    return publish.publish(loc.repo, [], [move])
+def _move(loc: Location, asked: Request, what: LandingCandidate, built: Built) -> bool:
+    """Move evidence, candidate and main, in this order; False where main is no longer where it was."""
+    is_done = False
+
+    def attempt() -> bool:
+        nonlocal is_done
+        if loc.tip_of(asked.main_ref) != what.old:
+            return True
+        addition = evidence.add(loc, built.records, f"Evidence for landing {asked.branch}")
+        moves = addition.moves(loc.evidence_ref, f"xp: evidence for {asked.main}")
+        if _follows(loc, asked, what):
+            moves.append(Move(asked.ref, asked.tip, what.new, f"xp land: re-parented on {asked.main}"))
+        here = loc.repo.ref(asked.main_ref)  # None: this clone has main from its remote only
+        moves.append(Move(asked.main_ref, here, what.new, f"xp land {asked.branch}: {what.how.capitalize()}"))
+        # again in a pack of its own: what only a pack without a ref has, git may have collected meanwhile
+        if not publish.publish(loc.repo, [*addition.objects, *built.objects], moves):
+            return False
+        if addition.objects and addition.new:
+            witness.remember(loc, addition.new)
+        is_done = True
+        return True
+
+    publish.retried(loc.repo, attempt, asked.main_ref)
+    return is_done

@@ -70,8 +70,8 @@ class _Check:
     loc: Location
     shelf: Evidence
     texts: carried.Texts = field(init=False)
-    grounds: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Plan commit → the Base-Commit of its group, and the commit that the group is stacked on."""
+    grounds: dict[str, tuple[tuple[str, str], str]] = field(default_factory=dict)
+    """Plan commit → Base-Commit and Run-Id of its group, and the commit that the group is stacked on."""
 
     configs: dict[str, StoreConfig] = field(default_factory=dict)
     recorded: dict[str, str] = field(init=False)
@@ -157,10 +157,11 @@ class _Check:
         """Say where a plan sits on another commit than it was made on; plans of one group are stacked."""
         base = entry.stamps[0].get("Base-Commit")
         parent = next(iter(entry.parents), "")
-        group, under = self.grounds.get(parent, ("", ""))
-        if group != base or parent == base:
+        own = (base, entry.stamps[0].get("Run-Id"))
+        group, under = self.grounds.get(parent, (("", ""), ""))
+        if group != own or parent == base:
             under = parent
-        self.grounds[entry.commit] = (base, under)
+        self.grounds[entry.commit] = (own, under)
         if not base or under == base:
             return []
         return [f"rebased: it was made on {base[:12]} and is on {under[:12] or 'nothing'}"]

@@ -37,7 +37,7 @@ def by_branch(repo: Repo) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     main = repo if repo.git_dir == repo.common_dir else Repo.discover(repo.common_dir)
     if main and main.workdir:
-        found[_branch(repo.common_dir)] = [main.workdir]
+        found[head_of(repo.common_dir)] = [main.workdir]
     linked = repo.common_dir / "worktrees"
     try:
         names = sorted(os.listdir(linked))  # noqa: PTH208 - names are enough
@@ -49,11 +49,12 @@ def by_branch(repo: Repo) -> dict[str, list[Path]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         if folder.is_dir():
-            found.setdefault(_branch(linked / name), []).append(folder)
+            found.setdefault(head_of(linked / name), []).append(folder)
     return found
 
 
-def _branch(git_dir: Path) -> str:
+def head_of(git_dir: Path) -> str:
+    """Return the branch, by its full name, or the commit that HEAD is at; "" where there is no HEAD."""
     try:
         handle = os.open(f"{git_dir}/HEAD", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

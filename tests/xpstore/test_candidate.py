@@ -8,6 +8,7 @@ from tests.builders import git, make_plan, make_store, page, texts, upsert
 from xpstore import candidate
 from xpstore.commit import commit
 from xpstore.errors import NotFoundError, RefusedError, RepositoryError, UsageError
+from xpstore.landing import land
 from xpstore.location import Location
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ def loc(tmp_path: Path) -> Location:
 
 
 def proposed(loc: Location, branch: str = BRANCH) -> candidate.LandingCandidate:
-    return candidate.propose(loc, branch, candidate.tip_of(loc, branch))
+    asked = candidate.request(loc, branch)
+    old = candidate.where_to(loc, asked)
+    return candidate.check(loc, candidate.LandingCandidate(asked.branch, asked.main, old, asked.tip))
 
 
 def edit(loc: Location, path: str, data: bytes, message: str = "By hand") -> None:
@@ -71,39 +74,39 @@ def test_what_people_commit_to_a_candidate_lands_too(loc: Location) -> None:
 )
 def test_what_is_no_candidate(loc: Location, branch: str, words: str, hint: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
-        candidate.tip_of(loc, branch)
+        candidate.request(loc, branch)
     assert hint in caught.value.hint
 
 
-def test_what_main_has_is_landed(loc: Location) -> None:
-    git(loc.repo.place, "branch", "train/behind", "main~1")
-    git(loc.repo.place, "branch", "train/same", "main")
-    assert proposed(loc, "train/behind").is_landed
-    assert proposed(loc, "train/same").is_landed
-    git(loc.repo.place, "merge", "-q", "--no-ff", "-m", "Merge it", BRANCH)
-    assert proposed(loc).is_landed
+def test_another_branch_to_land_on(loc: Location) -> None:
+    git(loc.repo.place, "branch", "release", "main")
+    asked = candidate.request(loc, "main", onto="release")
+    assert (asked.branch, asked.main, asked.main_ref) == ("main", "release", "refs/heads/release")
+    assert candidate.where_to(loc, asked) == loc.repo.resolve("main")
+    with pytest.raises(UsageError, match="release is where candidates land"):
+        candidate.request(loc, "release", onto="release")
+    with pytest.raises(UsageError, match="xp/evidence is the evidence branch"):
+        candidate.request(loc, BRANCH, onto="xp/evidence")
+    with pytest.raises(NotFoundError, match="no branch none to land on"):
+        candidate.where_to(loc, candidate.request(loc, BRANCH, onto="none"))
 
 
-def test_what_a_hosting_site_squashed_or_rebased_is_landed(loc: Location) -> None:
-    here = loc.repo.place
-    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
-    git(here, "merge", "--squash", "-q", BRANCH)
-    git(here, "commit", "-q", "--no-edit")
-    assert proposed(loc).is_landed
-    edit(loc, "experiences/more.md", page("more").encode())
-    with pytest.raises(RefusedError, match="no fast-forward"):
-        proposed(loc)
-
-
-def test_main_that_moved_is_refused_and_the_hint_works(loc: Location) -> None:
-    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+def test_a_candidate_that_takes_most_pages_away_is_refused_with_their_names(loc: Location) -> None:
+    names = [f"page-{number}" for number in range(9)]
+    for name in names:
+        commit(loc, [make_plan(loc, upsert(name, page(name)))], "main")
+    git(loc.repo.place, "rebase", "-q", "main", BRANCH)
+    git(loc.repo.place, "mv", "experiences/page-0.md", "experiences/renamed.md")
+    git(loc.repo.place, "rm", "-q", *[f"experiences/{name}.md" for name in names[1:]])
+    git(loc.repo.place, "commit", "-qm", "Make room")
     with pytest.raises(RefusedError) as caught:
         proposed(loc)
-    assert caught.value.message == "train/x is no fast-forward: main has 1 commit that it does not have"
-    assert "`git rebase main train/x`" in caught.value.hint
-    assert "git branch -D train/x" in caught.value.hint
-    git(loc.repo.place, "rebase", "-q", "main", BRANCH)
-    assert [e.subject for e in proposed(loc).entries] == ["Teach a", "Teach b"]
+    assert caught.value.message == f"train/x would take 8 of 10 pages from main: {', '.join(names[1:])}"
+    assert "xp archive" in caught.value.hint
+    git(loc.repo.place, "checkout", "-q", "HEAD~1", "--", *[f"experiences/{n}.md" for n in names[1:5]])
+    git(loc.repo.place, "commit", "-qm", "Keep some")
+    assert len(proposed(loc).entries) == 4
+    assert candidate.shown([*names * 3]).endswith(" and 7 more")
 
 
 def test_main_merged_into_the_candidate_would_become_a_side_line(loc: Location) -> None:
@@ -198,7 +201,7 @@ def test_no_main_and_no_whole_history(loc: Location, tmp_path: Path) -> None:
     url = f"file://{loc.repo.place}"
     git(tmp_path, "clone", "-q", "--depth=1", "--no-single-branch", url, "c")
     with pytest.raises(RepositoryError, match="shallow"):
-        proposed(Location.find(tmp_path / "c"))
+        land(Location.find(tmp_path / "c"), BRANCH)
     git(loc.repo.place, "switch", "-q", BRANCH)
     git(loc.repo.place, "branch", "-D", "main")
     with pytest.raises(NotFoundError, match="no branch main to land on"):

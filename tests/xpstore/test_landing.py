@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
+from tests.builders import delete, fsck, git, make_plan, make_store, page, texts, upsert
 from tests.xpstore.test_evaluation import record_of
-from xpstore import evaluation, evaluation_notes, landing
+from xpstore import evaluation, evaluation_notes, history, landing
 from xpstore.commit import commit
-from xpstore.errors import RefusedError, UsageError
+from xpstore.errors import ConflictError, RefusedError, RepositoryError, UsageError
 from xpstore.landing import GateVerdict, land
 from xpstore.location import Location
 from xpstore.verify import verify
@@ -25,7 +25,7 @@ BRANCH = "train/x"
 
 def teach(loc: Location, branch: str, *names: str) -> None:
     for name in names:
-        commit(loc, [make_plan(loc, upsert(name, page(name)), branch=branch)], branch)
+        commit(loc, [make_plan(loc, upsert(name, page(name)), branch=branch, rollouts=())], branch)
 
 
 @pytest.fixture
@@ -104,14 +104,129 @@ def test_other_local_changes_stay(loc: Location) -> None:
     assert sorted(texts(loc, "main")) == ["a", "b", "old"]
 
 
-def test_no_fast_forward_moves_nothing(loc: Location) -> None:
-    teach(loc, "main", "c")
+def test_a_branch_that_is_none_moves_nothing(loc: Location) -> None:
     before = state(loc)
-    with pytest.raises(RefusedError, match="no fast-forward"):
-        land(loc, BRANCH)
     with pytest.raises(UsageError, match="no branch"):
         land(loc, "train/none")
     assert state(loc) == before
+
+
+def test_where_main_has_moved_the_plans_are_made_again_on_top_of_it(loc: Location) -> None:
+    here, old = loc.repo.place, loc.repo.resolve(BRANCH)
+    teach(loc, "main", "c")
+    before = state(loc)
+    planned = land(loc, BRANCH, dry_run=True)
+    assert (planned.state, planned.candidate.how) == ("landed", "re-parented")
+    assert state(loc) == before
+    result = land(loc, BRANCH)
+    assert (result.state, result.candidate.how, result.candidate.merged) == ("landed", "re-parented", ())
+    assert git(here, "log", "--first-parent", "--format=%s", "-4", "main").split("\n")[:3] == [
+        "Teach b",
+        "Teach a",
+        "Teach c",
+    ]
+    assert sorted(texts(loc, "main")) == ["a", "b", "c", "old"]
+    assert {finding.state for finding in verify(loc, "main")} <= {"intact", "carried"}
+    assert git(here, "status", "--short") == ""
+    # the candidate moves along; what it was is in its reflog
+    assert loc.repo.resolve(BRANCH) == loc.repo.resolve("main")
+    assert git(here, "rev-parse", f"{BRANCH}@{{1}}") == old
+    assert git(here, "reflog", "-1", "--format=%gs", BRANCH) == "xp land: re-parented on main"
+    assert land(loc, BRANCH).state == "nothing"
+    assert history.candidates(loc) == []
+    fsck(here)
+
+
+def test_what_cannot_be_merged_moves_nothing_and_says_where(loc: Location) -> None:
+    commit(loc, [make_plan(loc, delete("old", page("old")), branch=BRANCH)], BRANCH)
+    commit(loc, [make_plan(loc, upsert("old", page("old", "Ask first."), page("old")))], "main")
+    before = state(loc)
+    for options in ({}, {"merge": True}, {"dry_run": True}):
+        with pytest.raises(ConflictError, match=r"exclude each other: old \(deleted on one side\)") as caught:
+            land(loc, BRANCH, **options)
+        assert [conflict.name for conflict in caught.value.conflicts] == ["old"]
+        assert f"git rebase main {BRANCH}" in caught.value.hint
+        assert state(loc) == before
+
+
+def test_a_merge_commit_leaves_the_branch_as_it_is(loc: Location) -> None:
+    here, old = loc.repo.place, loc.repo.resolve(BRANCH)
+    teach(loc, "main", "c")
+    result = land(loc, BRANCH, merge=True)
+    assert (result.state, result.candidate.how, len(result.candidate.plan_ids)) == ("landed", "merge", 2)
+    assert git(here, "log", "-1", "--format=%s %P", "main").split() == [
+        *("Merge", "branch", f"'{BRANCH}'"),
+        result.candidate.old,
+        old,
+    ]
+    assert loc.repo.resolve(BRANCH) == old
+    assert sorted(texts(loc, "main")) == ["a", "b", "c", "old"]
+    assert git(here, "status", "--short") == ""
+    assert {finding.state for finding in verify(loc, "main")} == {"intact"}
+    teach(loc, "train/y", "d")
+    assert land(loc, "train/y", merge=True).candidate.entries[0].merged[0].subject == "Teach d"
+    fsck(here)
+
+
+def test_another_branch_to_land_on(loc: Location) -> None:
+    git(loc.repo.place, "branch", "release", "main")
+    teach(loc, "release", "c")
+    main = loc.repo.resolve("main")
+    assert land(loc, BRANCH, onto="release").candidate.main == "release"
+    assert loc.repo.resolve("main") == main
+    assert sorted(texts(loc, "release")) == ["a", "b", "c", "old"]
+    # main itself is never moved but forwards
+    teach(loc, "main", "m")
+    main = loc.repo.resolve("main")
+    assert land(loc, "main", onto="release").candidate.how == "re-parented"
+    assert loc.repo.resolve("main") == main
+
+
+def test_a_merge_or_rebase_that_is_not_finished_stops_it_first(loc: Location) -> None:
+    here = loc.repo.place
+    teach(loc, "main", "c")
+    git(here, "merge", "-q", "--no-commit", "--no-ff", BRANCH)
+    before = git(here, "for-each-ref")
+    with pytest.raises(RefusedError, match="a git merge on main is not finished"):
+        land(loc, BRANCH)
+    git(here, "merge", "--abort")
+    command = ["git", "rebase", "-q", "--exec", "false", "main", BRANCH]
+    assert subprocess.run(command, cwd=here, capture_output=True, check=False).returncode
+    with pytest.raises(RefusedError, match="a git rebase on train/x is not finished"):
+        land(loc, BRANCH)
+    assert git(here, "for-each-ref") == before
+    git(here, "rebase", "--abort")
+    git(here, "switch", "-q", "main")
+    assert land(loc, BRANCH).state == "landed"
+
+
+def test_a_candidate_that_is_checked_out_follows_unless_a_local_change_is_in_the_way(
+    loc: Location, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    git(loc.repo.place, "worktree", "add", "-q", str(other), BRANCH)
+    item = upsert("old", page("old", "Ask first."), page("old"))
+    commit(loc, [make_plan(loc, item)], "main")
+    (other / "experiences" / "old.md").write_text("mine\n")
+    before = state(loc)
+    with pytest.raises(RefusedError, match="in the way"):
+        land(loc, BRANCH)
+    assert state(loc) == before
+    git(other, "checkout", "-q", "--", ".")
+    assert land(loc, BRANCH).state == "landed"
+    assert (other / "experiences" / "old.md").read_text() == page("old", "Ask first.")
+    assert git(other, "status", "--short", "--branch") == f"## {BRANCH}"
+
+
+def test_a_history_with_nothing_in_common_is_refused_with_what_would_be_lost(loc: Location) -> None:
+    here = loc.repo.place
+    git(here, "checkout", "-q", "--orphan", "train/new")
+    git(here, "rm", "-q", "--cached", "experiences/old.md")
+    git(here, "commit", "-qm", "Start again")
+    git(here, "switch", "-qf", "main")
+    for options in ({}, {"merge": True}):
+        with pytest.raises(RefusedError, match="no history in common with main; it would lose 1 pages: old"):
+            land(loc, "train/new", **options)
 
 
 def test_main_in_another_working_tree_follows_there(loc: Location, tmp_path: Path) -> None:
@@ -202,25 +317,62 @@ def test_a_gate_is_not_asked_where_nothing_can_land(loc: Location) -> None:
     (loc.repo.place / "experiences" / "a.md").write_text("mine")
     with pytest.raises(RefusedError, match="in the way"):
         land(loc, BRANCH, gate=gate)
-    teach(loc, "main", "c")
-    with pytest.raises(RefusedError, match="no fast-forward"):
-        land(loc, BRANCH, gate=gate)
     git(loc.repo.place, "branch", "train/same", "main")
     assert land(loc, "train/same", gate=gate).state == "nothing"
 
 
-def test_main_that_moves_under_the_gate_stops_it(loc: Location) -> None:
-    def moving(branch: str):
-        def gate(_: LandingCandidate) -> GateVerdict:
-            git(loc.repo.place, "merge", "-q", "--ff-only", branch)
-            return GateVerdict("accept")
+def test_where_main_moves_under_the_gate_it_measures_again(loc: Location) -> None:
+    asked: list[LandingCandidate] = []
 
-        return gate
+    def gate(what: LandingCandidate) -> GateVerdict:
+        asked.append(what)
+        if len(asked) < 3:
+            teach(loc, "main", f"c{len(asked)}")
+        return GateVerdict("accept")
 
-    with pytest.raises(RefusedError, match="main moved while the gate measured train/x"):
-        land(loc, BRANCH, gate=moving(f"{BRANCH}~1"))
-    assert sorted(texts(loc, "main")) == ["a", "old"]
-    assert land(loc, BRANCH, gate=moving(BRANCH)).state == "nothing"
+    result = land(loc, BRANCH, gate=gate)
+    assert [what.how for what in asked] == ["fast-forward", "re-parented", "re-parented"]
+    assert loc.repo.resolve("main") == asked[-1].new
+    assert result.candidate == asked[-1]
+    assert sorted(texts(loc, "main")) == ["a", "b", "c1", "c2", "old"]
+
+
+def test_a_main_that_never_rests_ends_it(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landing, "ROUNDS", 3)
+    asked: list[LandingCandidate] = []
+
+    def gate(what: LandingCandidate) -> GateVerdict:
+        asked.append(what)
+        teach(loc, "main", f"c{len(asked)}")
+        return GateVerdict("accept")
+
+    before = loc.repo.resolve(BRANCH)
+    with pytest.raises(RepositoryError, match="main moved 3 times"):
+        land(loc, BRANCH, gate=gate)
+    assert loc.repo.resolve(BRANCH) == before
+
+
+def test_what_a_gate_rejects_moves_nothing(loc: Location) -> None:
+    teach(loc, "main", "c")
+    before = state(loc)
+
+    def gate(what: LandingCandidate) -> GateVerdict:
+        assert sorted(texts(loc, what.new)) == ["a", "b", "c", "old"]  # it is a commit as any other
+        return GateVerdict("reject", "worse")
+
+    assert land(loc, BRANCH, gate=gate).state == "rejected"
+    assert state(loc) == before
+
+
+def test_an_evaluation_by_the_gate_is_noted_on_what_landed(loc: Location) -> None:
+    teach(loc, "main", "c")
+
+    def gate(what: LandingCandidate) -> GateVerdict:
+        evaluation.write(loc, record_of(loc, True, ref=what.new))
+        return GateVerdict("accept")
+
+    land(loc, BRANCH, gate=gate)
+    assert len(evaluation_notes.lines(loc, loc.repo.resolve("main"))) == 1
 
 
 def test_without_a_gate_a_candidate_lands_on_the_moved_main(
@@ -262,8 +414,27 @@ def test_two_landings_of_one_branch_at_once(loc: Location) -> None:
 
 def test_landings_of_two_branches_at_once(loc: Location) -> None:
     teach(loc, "train/y", "c")
-    refused, landed = said([start(loc, BRANCH), start(loc, "train/y")])[::-1]
-    assert "no fast-forward: main has" in refused
-    assert landed == "landed"
+    assert said([start(loc, BRANCH), start(loc, "train/y")]) == ["landed", "landed"]
     assert git(loc.repo.place, "status", "--short") == ""
-    assert sorted(texts(loc, "main")) in (["a", "b", "old"], ["c", "old"])
+    assert sorted(texts(loc, "main")) == ["a", "b", "c", "old"]
+    assert {finding.state for finding in verify(loc, "main")} <= {"intact", "carried"}
+    fsck(loc.repo.place)
+
+
+def test_landings_while_another_process_writes_to_main(loc: Location) -> None:
+    teach(loc, "train/y", "c")
+    command = [sys.executable, "-m", "tests.writer", str(loc.repo.place), "main", "w", "25"]
+    writer = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    safe = [writer.stdout.readline()]  # it is at work
+    assert said([start(loc, BRANCH), start(loc, "train/y")]) == ["landed", "landed"]
+    out, err = writer.communicate(timeout=60)
+    assert err == ""
+    safe += out.splitlines()
+    assert len(safe) == 25
+    line = git(loc.repo.place, "log", "--first-parent", "--format=%H", "main").split()
+    assert {commit_.strip() for commit_ in safe} <= {*line}
+    assert sorted(texts(loc, "main")) == sorted(["a", "b", "c", "old", *(f"w-{n}" for n in range(25))])
+    assert len(line) == len(set(git(loc.repo.place, "log", "--format=%s", "main").splitlines()))
+    assert git(loc.repo.place, "status", "--short") == ""
+    fsck(loc.repo.place)

@@ -1,15 +1,19 @@
-"""Accept what a branch has learned: fast-forward main to it.
+"""Accept what a branch has learned: its commits go on top of main, and main moves to them.
 
-All of the branch lands, or nothing. Where main is checked out, its files follow; local changes stay, and one
-that is in the way stops the landing before anything moves. Only experiences land: a branch that changes
-other files too is for git, or for the site that hosts the repository.
+Where main has moved since the branch began, the plans are first made again on top of it, pages that both
+changed are merged by statement, and the branch moves along; --merge leaves its commits as they are and makes
+a merge commit instead. All of the branch lands, or nothing: what cannot be merged without a doubt stops it,
+and so does a merge or rebase that is not finished. Where main is checked out, its files follow; local changes
+stay, and one that is in the way stops the landing before anything moves. Only experiences land: a branch that
+changes other files too is for git, or for the site that hosts the repository.
 
 JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconclusive" (by a gate),
-"dry_run", "branch", "main", "old": commit, "new": commit, "plans": [plan id], "commits": [as in xp log,
-oldest first], "verdict": {"decision", "reason"} or null}
+"dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",
+"merged": [page that both had changed], "left_out": [commit that main has already], "plans": [plan id],
+"commits": [as in xp log, oldest first], "verdict": {"decision", "reason"} or null}
 
-Exit code 1 when main has moved since the branch began, a guard or a local change says no, or the gate rejects
-it; 2 when there is no such branch, or the gate cannot tell.
+Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
+a local change says no, or the gate rejects it; 2 when there is no such branch, or the gate cannot tell.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from xpstore.cli.output import counted, emit, paint, shortened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from xpstore.candidate import LandingCandidate
     from xpstore.landing import LandingResult
 
 _EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
@@ -32,15 +37,28 @@ _EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
 
 @click.command(help=__doc__)
 @click.argument("branch", metavar="BRANCH")
+@click.option("--onto", default="", metavar="BRANCH", help="Where to land.  [default: main of xp.toml]")
+@click.option("--merge", is_flag=True, help="Make one merge commit; the branch's own commits stay.")
 @dry_run_option
 @json_option
+@click.option("--no-input", is_flag=True, help="Never ask. So it is anyway: what needs a person is an error.")
 @click.pass_context
 @pass_app
-def command(app: App, ctx: click.Context, branch: str, *, dry_run: bool, as_json: bool) -> None:
+def command(  # noqa: PLR0913  # the options of the verb
+    app: App,
+    ctx: click.Context,
+    branch: str,
+    *,
+    onto: str,
+    merge: bool,
+    dry_run: bool,
+    as_json: bool,
+    no_input: bool,  # noqa: ARG001  # scripts may say so; nothing is asked
+) -> None:
     """Land; see the module's docstring."""
     from xpstore.landing import land
 
-    result = land(app.location(), branch, dry_run=dry_run)
+    result = land(app.location(), branch, onto=onto, merge=merge, dry_run=dry_run)
     if as_json:
         emit(as_object(result, dry_run=dry_run))
     else:
@@ -61,6 +79,9 @@ def as_object(result: LandingResult, *, dry_run: bool) -> dict[str, object]:
         "main": what.main,
         "old": what.old,
         "new": what.new,
+        "how": what.how,
+        "merged": list(what.merged),
+        "left_out": list(what.left_out),
         "plans": list(what.plan_ids),
         "commits": [commit_object(entry) for entry in what.entries],
         "verdict": asdict(result.verdict) if result.verdict else None,
@@ -80,11 +101,24 @@ def describe(result: LandingResult, app: App, *, dry_run: bool) -> Iterator[str]
         return
     verb = "Would update" if dry_run else "Updating"
     yield paint(f"{verb} {shortened(what.old)}..{shortened(what.new)}")
-    yield "Fast-forward"
+    yield paint(_how(what))
     for entry in what.entries:
         yield f"  {paint(shortened(entry.commit), 'yellow')} {paint(entry.subject)}"
+        for side in entry.merged:
+            yield f"    {paint(shortened(side.commit), 'yellow')} {paint(side.subject)}"
+    for name in what.merged:
+        yield paint(f"  merged: {name}, which {what.main} had changed too")
+    if what.left_out:
+        yield paint(f"  left out: {counted(len(what.left_out), 'commit')} that {what.main} has already")
     if not dry_run:
-        yield paint(f"{counted(len(what.entries), 'commit')} landed on {what.main}")
+        count = sum(len(entry.merged) or 1 for entry in what.entries)
+        yield paint(f"{counted(count, 'commit')} landed on {what.main}")
         yield ""
         yield "Next:"
         yield paint(f"  {app.typed()} log {what.main}")
+
+
+def _how(what: LandingCandidate) -> str:
+    if what.how == "re-parented":
+        return f"Re-parented {what.branch} on {what.main}, which had moved"
+    return "Merge commit" if what.how == "merge" else "Fast-forward"

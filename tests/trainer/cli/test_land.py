@@ -60,6 +60,57 @@ def test_as_json(loc, capsys):
     assert json.loads(capsys.readouterr().out)["state"] == "nothing"
 
 
+def test_a_branch_that_is_brought_up_to_date_says_so(loc, capsys):
+    where = ["-C", str(loc.repo.place)]
+    commit(loc, [make_plan(loc, upsert("a", page("a", "Ask first.")))], "main")
+    old = git(loc.repo.place, "rev-parse", "main")
+    assert run([*where, "land", BRANCH, "--dry-run", "--json", "--no-input"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["how"], answer["merged"], answer["left_out"]) == ("re-parented", ["a"], [])
+    assert run([*where, "land", BRANCH]) == 0
+    new = git(loc.repo.place, "rev-parse", "main")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [f"Updating {old[:9]}..{new[:9]}", "Re-parented train/x on main, which had moved"]
+    assert "  merged: a, which main had changed too" in lines
+    assert "2 commits landed on main" in lines
+
+
+def test_a_merge_commit_lists_what_it_brings(loc, capsys):
+    where = ["-C", str(loc.repo.place)]
+    git(loc.repo.place, "branch", "release", "main")
+    assert run([*where, "land", BRANCH, "--merge", "--onto", "release"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "Merge commit"
+    assert [line.split(maxsplit=1)[1] for line in lines[2:5]] == [
+        f"Merge branch '{BRANCH}' into release",
+        "Teach a",
+        "Teach b",
+    ]
+    assert lines[5] == "2 commits landed on release"
+
+
+def test_what_is_left_out_is_counted(loc, capsys):
+    here = loc.repo.place
+    commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
+    git(here, "cherry-pick", f"{BRANCH}~1")
+    assert run(["-C", str(here), "land", BRANCH]) == 0
+    out = capsys.readouterr().out
+    assert "  left out: 1 commit that main has already" in out
+    assert "1 commit landed on main" in out
+
+
+def test_a_conflict_names_the_pages(loc, capsys):
+    where = ["-C", str(loc.repo.place)]
+    for branch, text in ((BRANCH, "IF late DO call `refund`."), ("main", "IF late DO NOT call `refund`.")):
+        commit(loc, [make_plan(loc, upsert("r", page("r", text)), branch=branch)], branch)
+    before = git(loc.repo.place, "for-each-ref")
+    assert run([*where, "land", BRANCH, "--json", "--no-input"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["error"], answer["conflicts"]) == ("ConflictError", ["r"])
+    assert f"git rebase main {BRANCH}" in answer["hint"]
+    assert git(loc.repo.place, "for-each-ref") == before
+
+
 @pytest.mark.parametrize(
     ("branch", "code", "words"),
     [
