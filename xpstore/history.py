@@ -10,7 +10,7 @@ from xpstore.errors import NotFoundError
 from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from xpstore.events import Entry
     from xpstore.location import Location
@@ -19,15 +19,24 @@ _HEX = re.compile(r"[0-9a-f]{4,40}")
 
 
 def log(
-    loc: Location, ref_or_range: str, *, name: str | None = None, limit: int | None = None
+    loc: Location,
+    ref_or_range: str,
+    *,
+    name: str | None = None,
+    limit: int | None = None,
+    keep: Callable[[Entry], bool] | None = None,
 ) -> Iterator[Entry]:
     """Yield the first-parent commits that changed experiences, newest first, merges with their side.
 
-    `name` keeps one experience, through renames; `limit` counts commits. Raises NotFoundError.
+    `name` keeps one experience, through renames, `keep` the commits that it says yes to; `limit` counts what
+    is left. Raises NotFoundError.
     """
     names = {name}
     found = 0
-    entries = of_experience(loc, ref_or_range, name) if name else _newest(loc, ref_or_range, limit)
+    if name:
+        entries = of_experience(loc, ref_or_range, name)
+    else:
+        entries = _newest(loc, ref_or_range, None if keep else limit)
     for entry in recognise.recognised(loc, entries):
         if found == limit:
             return
@@ -36,8 +45,17 @@ def log(
             names |= {c.old_name for c in touched if c.kind == "R" and c.name in names}
             if not touched:
                 continue
+        whole = events.with_side(loc, entry)
+        if keep and not keep(whole):
+            continue
         found += 1
-        yield events.with_side(loc, entry)
+        yield whole
+
+
+def plans_of_run(entry: Entry, run: str) -> tuple[str, ...]:
+    """Return the plans of a commit that a training run made; the first characters of its id will do."""
+    stamps = [stamp for e in (entry, *entry.merged) for stamp in e.stamps]
+    return tuple(dict.fromkeys(s.plan_id for s in stamps if run and s.get("Run-Id").startswith(run)))
 
 
 def _newest(loc: Location, spec: str, limit: int | None) -> list[Entry]:

@@ -71,6 +71,7 @@ def of_record(record: Mapping[str, object]) -> Recorded:
         "Plan-Id": _words(record, "plan_id"),
         "Plan-Digest": _words(record, "digest"),
         "Store": _words(record, "store_id"),
+        "Run-Id": _words(record, "run_id"),
         "Learner": _words(record, "learner"),
         "Reverts-Plan": _words(record, "reverts"),
     }

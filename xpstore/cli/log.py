@@ -3,6 +3,9 @@
 REF is a branch, tag or commit, or a range A..B; without it, HEAD. Only first parents are followed, so a
 merge is one entry that names the plans it brought.
 
+--evidence takes a rollout, a note on one (trajectory) or a case by its first digits, a case by its name, or a
+session, and shows the commits whose plans rest on it.
+
 JSON: {"ref", "commits": [{"commit", "author", "date", "subject", "body", "plans": [{"plan_id", "learner",
 "run_id", "rollouts", "reverts": [plan id]}], "merged_plans": [plan id], "changes": [{"change":
 "A"|"M"|"D"|"R", "name", "old_name"}]}]}
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from xpstore.cli.app import App, json_option, pass_app
-from xpstore.cli.output import emit, paint, shortened, to_terminal
+from xpstore.cli.output import emit, note, paint, shortened, to_terminal
 from xpstore.cli.pager import page
 
 if TYPE_CHECKING:
@@ -44,16 +47,35 @@ class CountedCommand(click.Command):
 )
 @click.option("--oneline", is_flag=True, help="One line per commit.")
 @click.option("--experience", metavar="NAME", help="Only commits that changed it, also under older names.")
+@click.option("--run", metavar="ID", help="Only commits with plans of this training run.")
+@click.option("--evidence", metavar="ID", help="Only commits with plans that rest on it.")
 @json_option
 @pass_app
 def command(  # noqa: PLR0913  # the options of the verb
-    app: App, ref: str, limit: int | None, experience: str | None, *, oneline: bool, as_json: bool
+    app: App,
+    ref: str,
+    *,
+    limit: int | None,
+    experience: str | None,
+    run: str | None,
+    evidence: str | None,
+    oneline: bool,
+    as_json: bool,
 ) -> None:
     """List; see the module's docstring."""
     from xpstore import history
 
     location = app.location()
-    entries = history.log(location, ref, name=experience, limit=limit)
+    plans = _resting_on(location, evidence) if evidence is not None else frozenset()
+
+    def keep(entry: Entry) -> bool:
+        is_cited = evidence is None or not plans.isdisjoint(entry.plan_ids)
+        return is_cited and (run is None or bool(history.plans_of_run(entry, run)))
+
+    chosen = keep if (run, evidence) != (None, None) else None
+    entries = history.log(location, ref, name=experience, limit=limit, keep=chosen)
+    if run is not None:
+        entries = iter(list(entries) or _none_of_run(location, run, ref))
     if experience is not None:
         entries = iter(list(entries) or none_of(location, experience, ref))
     if as_json:
@@ -64,6 +86,33 @@ def command(  # noqa: PLR0913  # the options of the verb
         page((_line(entry, names) for entry in entries), app.pager())
     else:
         page((line for entry in entries for line in (*heading(entry, names), "")), app.pager())
+
+
+def _resting_on(location: Location, evidence: str) -> frozenset[str]:
+    """Return the plans that rest on a piece of evidence; say so where there are none."""
+    from xpstore import citing
+
+    cited = citing.find(location, evidence)
+    if not cited.plans:
+        note(f"no plan rests on {cited.kind} {cited.id}")
+    return cited.plans
+
+
+def _none_of_run(location: Location, run: str, spec: str) -> tuple[()]:
+    """Return no commits. Raises NotFoundError where the run has none in the whole history either."""
+    from xpstore import events, history
+    from xpstore.errors import NotFoundError
+
+    tips = [events.tip_of(revision) for revision in events.revisions(location, spec)]
+
+    def is_of_run(entry: Entry) -> bool:
+        return bool(history.plans_of_run(entry, run))
+
+    if not any(next(history.log(location, tip, limit=1, keep=is_of_run), None) for tip in tips):
+        raise NotFoundError(
+            f"there is no plan of a run '{run}' in {spec}", hint="xp log --json has the run of every plan"
+        )
+    return ()
 
 
 def none_of(location: Location, name: str, *specs: str) -> tuple[()]:

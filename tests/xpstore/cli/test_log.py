@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import make_plan, upsert
+from tests.builders import ROLLOUT, make_plan, upsert
 from xpstore.cli import log, output
 from xpstore.commit import commit
+from xpstore.evidence import ledger_file, write
 from xpstore.location import Location
+from xpstore.plan import RolloutRef
 
 
 @pytest.fixture
@@ -116,3 +118,47 @@ def test_refs_are_shown_on_a_terminal(store, monkeypatch):
     monkeypatch.setattr(output, "to_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert "(main) Write four pages" in store.xp("log", "--oneline")[1]
+
+
+@pytest.mark.usefixtures("taught")
+def test_log_of_a_run_and_of_evidence(store):
+    loc = Location.find(store.path)
+    other = RolloutRef(id="0b" * 10, passed=False, case="broken lamp")
+    for name, rollout in (("refund-bill", other), ("second-page", RolloutRef(id="0c" * 10))):
+        plan = make_plan(
+            loc, upsert(name, "Do it.\n"), branch="train/x", run_id="later", rollouts=(rollout,), subject=name
+        )
+        commit(loc, [plan], "train/x")
+
+    def subjects(*args: str) -> list[str]:
+        return [c["subject"] for c in store.json("log", *args)["commits"]]
+
+    assert subjects("--run", "run-1") == ["Teach the new page"]
+    assert subjects("--run", "lat") == ["second-page", "refund-bill"]
+    assert subjects("--run", "lat", "-n", "1") == ["second-page"]
+    assert subjects("--evidence", ROLLOUT[:8]) == ["Teach the new page"]
+    assert subjects("--evidence", "broken lamp") == ["refund-bill"]
+    assert subjects("--evidence", "0b" * 10, "--run", "later", "--experience", "refund-bill") == [
+        "refund-bill"
+    ]
+    assert subjects("--evidence", "0b" * 10, "--run", "run-1", "main..train/x") == []
+    assert subjects("--evidence", "0b" * 10, "--experience", "new-page") == []
+    store.git("checkout", "-q", "main")
+    store.git("merge", "-q", "--no-ff", "-m", "Merge it", "train/x")
+    assert subjects("--run", "run-1") == subjects("--evidence", "0b0b") == ["Merge it"]
+
+
+@pytest.mark.usefixtures("taught")
+@pytest.mark.parametrize(
+    "args", [["--run", "never"], ["--run", ""], ["--evidence", "never"], ["--evidence", "ffffff"]]
+)
+def test_a_run_or_evidence_that_never_was_is_an_error(store, args):
+    code, out, err = store.xp("log", *args)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+
+
+def test_evidence_that_taught_nothing_has_no_commits_and_says_so(store):
+    loc = Location.find(store.path)
+    write(loc, [ledger_file("0d" * 10, {"event": "received"})], "Receive")
+    assert store.xp("log", "--evidence", "0d0d") == (0, "", f"no plan rests on rollout {'0d' * 10}\n")
