@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import delete, fsck, git, make_plan, make_store, page, texts, upsert
 from tests.xpstore.test_evaluation import record_of
-from xpstore import evaluation, evaluation_notes, history, landing
+from xpstore import evaluation, evaluation_notes, evidence, history, landing
 from xpstore.commit import commit
 from xpstore.errors import ConflictError, RefusedError, RepositoryError, UsageError
 from xpstore.landing import GateVerdict, land
@@ -390,6 +390,19 @@ def test_without_a_gate_a_candidate_lands_on_the_moved_main(
     result = land(loc, BRANCH)
     assert result.state == "landed"
     assert [entry.subject for entry in result.candidate.entries] == ["Teach b"]
+
+
+def test_a_damaged_evaluation_does_not_hide_what_landed(loc: Location) -> None:
+    teach(loc, "main", "c")
+
+    def gate(what: LandingCandidate) -> GateVerdict:
+        record = record_of(loc, True, ref=what.new)
+        bad = evidence.EvidenceFile(evaluation.record_path(record), record.key.experiences.encode())
+        evidence.write(loc, [bad], "Damage")
+        return GateVerdict("accept")
+
+    assert land(loc, BRANCH, gate=gate).state == "landed"
+    assert "b" in texts(loc, "main")
 
 
 # -- processes ------------------------------------------------------------------------------------------
