@@ -1,5 +1,7 @@
 """The grammar of lessons: sentences that people write and read, and that a transcript can be checked against.
 
+LESSONS.md shows it to people. The scripted agents (`trainer.environments.scripted`) read it with the same parser.
+
     decision     Do not call `T` when CONDITION.
     refused      Do not call `T` when CONDITION: it answers “ERROR”.
     call-before  Call `R` before you call `T`.
