@@ -1,4 +1,4 @@
-"""See an agent learn: a store of its own, measured, trained, landed and measured again.
+"""See an agent learn: measured, trained, landed; no key is needed.
 
 Makes the store DIR from the sample files: an order desk with tools and a company policy that its agent is
 not told. The agent is measured on the test cases, trained on the training cases, and measured again; what it
