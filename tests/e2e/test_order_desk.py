@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builders import git
 from trainer.context import ExecutionContext, ExperienceGradientContext, LearnedHistory
 from trainer.domain import RolloutAnalysis
 from trainer.environments.order_desk import make, suites
@@ -93,8 +99,20 @@ def test_the_default_seed_gains_forty_points() -> None:
     assert points(DEFAULT, pages_of(DEFAULT)) >= before + 40
 
 
-def test_without_what_was_learned_it_is_as_before() -> None:
-    assert abs(points(DEFAULT, EMPTY, (11, 12, 13, 14)) - points(DEFAULT, EMPTY)) <= 5
+@pytest.mark.stress
+def test_reverted_it_is_as_before_on_other_trial_seeds(tmp_path: Path) -> None:
+    def typed(*arguments: str) -> str:
+        command = [str(Path(sys.executable).with_name("xp")), *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    said = typed("demo", "desk")
+    before = float(re.findall(r"^baseline accuracy: ([\d.]+)%", said, re.MULTILINE)[0])
+    learned_commits = git(tmp_path / "desk", "log", "--author=offline", "--format=%H", "main").split()
+    assert learned_commits
+    for commit in learned_commits:
+        typed("-C", "desk", "revert", commit)
+    again = json.loads(typed("-C", "desk", "eval", "--fresh", "--seed", "99", "--json"))
+    assert abs(100 * again["accuracy"] - before) <= 5
 
 
 def test_nothing_of_the_cases_is_in_a_lesson() -> None:
