@@ -28,7 +28,7 @@ LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("See what was learned", ("log", "show", "diff", "blame", "status")),
     ("Give it to an agent", ("context", "search")),
     ("Change your mind", ("revert", "promote", "deprecate", "archive", "forget")),
-    ("Check and set up", ("verify", "maintain", "completion")),
+    ("Check and set up", ("verify", "maintain", "merge-driver", "completion")),
 )
 OTHERS = "Further commands"
 
@@ -47,9 +47,10 @@ def installed() -> dict[str, EntryPoint]:
 def _own(name: str) -> click.Command | None:
     """Return one of the store's own verbs, which win anyway: asking all packages takes too long."""
     known = any(name in names for _, names in LAYOUT)
-    if not known or not Path(__file__).with_name(f"{name}.py").is_file():
+    module = name.replace("-", "_")
+    if not known or not Path(__file__).with_name(f"{module}.py").is_file():
         return None
-    command = getattr(import_module(f"xpstore.cli.{name}"), "command", None)
+    command = getattr(import_module(f"xpstore.cli.{module}"), "command", None)
     return command if isinstance(command, click.Command) else None
 
 
