@@ -10,6 +10,7 @@ XpError                   one clear message, where it happened, a hint, an exit 
 ├── NotFoundError         a ref, plan, rollout or experience that does not exist (exit 1)
 ├── ConflictError         the plan's base is no longer what the branch holds (exit 1)
 ├── RefusedError          the store will not write this: a guard said no (exit 1)
+│   └── DependantsError   later plans build on what shall be undone
 └── RepositoryError       git or the disk said no: corrupt, read-only, full (exit 1)
 """
 
@@ -65,6 +66,25 @@ class NotFoundError(XpError):
 
 class RefusedError(XpError):
     """The store will not write this."""
+
+
+class DependantsError(RefusedError):
+    """Later plans build on what shall be undone.
+
+    `dependants` has plan id, commit and subject of each, oldest first.
+    """
+
+    def __init__(self, message: str, dependants: tuple[tuple[str, str, str], ...], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.dependants = dependants
+
+    def as_json(self) -> dict[str, object]:
+        """Return the error with the plans."""
+        keys = ("plan_id", "commit", "subject")
+        return {
+            **super().as_json(),
+            "dependants": [dict(zip(keys, d, strict=True)) for d in self.dependants],
+        }
 
 
 class RepositoryError(XpError):

@@ -1,100 +1,158 @@
-"""Undo of a plan as a new plan. What came later stays: the undo is merged into it, statement by statement.
+"""Undo of plans as new plans, one for each. What came later stays: the undo is merged into it.
 
-Per experience: base = what the plan left, ours = the branch now, theirs = what was there before the plan.
-Reverting a revert lands the plan again; a plain `git revert` counts as one.
+Plans are named by id or commit, or as all of a training run, or as all that rest on a piece of evidence.
+Where a later plan changed what one of them wrote, it builds on it: it goes too, or nothing does. Reverting a
+revert lands the plan again; a plain `git revert` counts as one.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from xpstore import decision, events, evidence, history, timeline
-from xpstore.errors import (
-    Conflict,
-    ConflictError,
-    FormatError,
-    NotFoundError,
-    RefusedError,
-    UsageError,
-)
-from xpstore.experience import experience_uri
-from xpstore.hashing import blob_id
-from xpstore.merge import merge
-from xpstore.patchfile import read_patch
-from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+from xpstore import citing, decision, events, evidence, history, timeline
+from xpstore.errors import ConflictError, DependantsError, NotFoundError, RefusedError, UsageError
+from xpstore.plan import PolicyUpdatePlan
+from xpstore.unwinding import Unwinding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from xpstore.events import Entry
     from xpstore.location import Location
     from xpstore.timeline import Timeline
-
-NOTHING = blob_id(None)
+    from xpstore.unwinding import Chosen, Step, Unwound
 
 
 @dataclass(frozen=True, slots=True)
-class RevertResult:
-    """The undo, and what it met."""
+class Undo:
+    """The undo of one event's plans."""
 
     plan: PolicyUpdatePlan
     target: Entry
     """The commit whose plans are undone."""
-    later: tuple[Entry, ...]
-    """Later commits on the same experiences, oldest first: they stay, and may build on what goes."""
     commit: str = ""
     """The new commit; "" in a dry run."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Effect:
-    """What the target did to one experience, under the name that the experience has now."""
+class RevertResult:
+    """The undos, and what they met."""
 
-    name: str
-    names: frozenset[str]
-    """All names since."""
-    before: str | None
-    after: str | None
+    undos: tuple[Undo, ...]
+    """In the order in which they land: what was learned last goes first."""
+    later: tuple[Entry, ...]
+    """Later commits on the same experiences, oldest first, that stay."""
+    dependants: tuple[Entry, ...] = ()
+    """Commits of later plans that build on what was named, and are undone with it; oldest first."""
+
+    @property
+    def plans(self) -> tuple[PolicyUpdatePlan, ...]:
+        """What lands."""
+        return tuple(undo.plan for undo in self.undos)
 
 
-def revert(loc: Location, target: str, branch: str, *, dry_run: bool = False) -> RevertResult:
-    """Undo a plan (id, its first digits, or its commit) on a branch.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to undo: any of these. Ids may be abbreviated."""
+
+    targets: tuple[str, ...] = ()
+    """Plans, or their commits."""
+    run: str = ""
+    """All plans of a training run that are not undone yet."""
+    evidence: str = ""
+    """All plans that rest on a rollout, note, case or session (citing.py) and are not undone yet."""
+
+
+@dataclass(slots=True)
+class _Choice:
+    """The events to take back, and why each."""
+
+    events: Chosen = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def add(self, at: int, plans: Iterable[str], reason: str) -> None:
+        self.events[at] = tuple(dict.fromkeys((*self.events.get(at, ()), *plans)))
+        self.reasons.setdefault(at, reason)
+
+
+def revert(
+    loc: Location, wanted: Wanted | str, branch: str, *, dry_run: bool = False, with_dependants: bool = False
+) -> RevertResult:
+    """Undo plans on a branch; a text is one plan's id or commit.
 
     Raises NotFoundError where the branch has no such plan, UsageError for a person's commit, RefusedError
-    where the plan is undone already, and ConflictError where later changes overlap with it (it names them).
+    where they are undone already, DependantsError (one of those) where later plans build on them and may
+    not go too, and ConflictError where commits of people do.
     """
+    what = Wanted((wanted,)) if isinstance(wanted, str) else wanted
+
+    def decide(tip: str) -> RevertResult:
+        return _planned(loc, what, branch, tip, with_dependants=with_dependants)
+
     if dry_run:
-        return _planned(loc, target, branch, events.commit_of(loc, branch))
-    result, sha = decision.land(loc, branch, lambda tip: _planned(loc, target, branch, tip))
-    return replace(result, commit=sha)
+        return decide(events.commit_of(loc, branch))
+    result, commits = decision.land(loc, branch, decide)
+    undos = zip(result.undos, commits, strict=True)
+    return replace(result, undos=tuple(replace(undo, commit=commit) for undo, commit in undos))
 
 
-def _planned(loc: Location, target: str, branch: str, tip: str) -> RevertResult:
+def _planned(loc: Location, wanted: Wanted, branch: str, tip: str, *, with_dependants: bool) -> RevertResult:
     line = timeline.build(loc, tip)
-    at, plans = _target(loc, line, target, branch)
-    entry = line.moments[at].entry
-    later = _since(line, at)
-    effects = [_followed(effect, later) for effect in _effects(loc, entry, plans)]
-    names = {name for effect in effects for name in effect.names}
-    touching = tuple(e for e in later if names & {c.name for c in e.changes})
-    plan = PolicyUpdatePlan(
-        items=tuple(_items(loc, tip, effects, touching)),
-        subject=_subject(_title(loc, entry, plans)),
-        rationale=f"A person undid plan {', '.join(plans)} (commit {entry.commit}).",
-        base_commit=tip,
-        store_id=loc.config.id,
-        learner=events.PERSON,
-        reverts=plans,
-        reverts_events=tuple(dict.fromkeys(line.last_event(p) for p in plans)),
-    )
-    if not plan.items:
+    choice = _choice(loc, line, wanted, branch)
+    named = set(choice.events)
+    unwinding = Unwinding(loc, line, tip)
+    found = unwinding.unwind(choice.events)
+    while more := unwinding.building_on(found, choice.events):
+        for at, plans in more.items():
+            choice.add(at, plans, "It builds on a plan that is undone too.")
+        found = unwinding.unwind(choice.events)
+    if found.conflicts:
+        raise _conflict(unwinding, found)
+    dependants = [line.moments[at].entry for at in sorted(set(choice.events) - named)]
+    if dependants and not with_dependants:
+        raise _dependants(dependants)
+    undos = tuple(_undo(loc, line, tip, step, choice) for step in found.steps if step.items)
+    if not undos:
+        commits = ", ".join(line.moments[at].entry.commit[:12] for at in sorted(named))
         raise RefusedError(
-            f"nothing is left of {entry.commit[:12]} to undo: later commits took it away",
-            hint="xp log lists them",
+            f"nothing is left of {commits} to undo: later commits took it away", hint="xp log lists them"
         )
-    return RevertResult(plan, entry, touching)
+    return RevertResult(undos, _staying(unwinding, found.steps), tuple(dependants))
+
+
+def _choice(loc: Location, line: Timeline, wanted: Wanted, branch: str) -> _Choice:
+    choice = _Choice()
+    for target in wanted.targets:
+        choice.add(*_target(loc, line, target, branch), "")
+    if wanted.run:
+        runs = [history.plans_of_run(moment.entry, wanted.run) for moment in line.moments]
+        plans = {plan for ran in runs for plan in ran}
+        _add_all(line, choice, plans, f"of run {wanted.run}", branch)
+    if wanted.evidence:
+        cited = citing.find(loc, wanted.evidence)
+        _add_all(line, choice, cited.plans, f"that rests on {cited.kind} {cited.id}", branch)
+    if not choice.events:
+        raise UsageError("nothing was named to undo", hint="name a plan, a run or a piece of evidence")
+    return choice
+
+
+def _add_all(line: Timeline, choice: _Choice, plans: Collection[str], which: str, branch: str) -> None:
+    """Choose those of the plans that are active, each where it landed last."""
+    landed = {
+        stamp.plan_id: at
+        for at, moment in enumerate(line.moments)
+        for stamp in moment.entry.stamps
+        if stamp.plan_id in plans
+    }
+    if not landed:
+        raise NotFoundError(f"{branch} has no plan {which}", hint=f"xp log {branch} lists its plans")
+    open_ = {plan: at for plan, at in landed.items() if line.is_active(plan)}
+    if not open_:
+        raise RefusedError(f"every plan {which} is already reverted", hint=f"xp log {branch} lists by what")
+    for plan, at in open_.items():
+        choice.add(at, [plan], f"It is a plan {which}.")
 
 
 def _target(loc: Location, line: Timeline, target: str, branch: str) -> tuple[int, tuple[str, ...]]:
@@ -116,104 +174,59 @@ def _target(loc: Location, line: Timeline, target: str, branch: str) -> tuple[in
     if not open_:
         event = line.last_event(plans[0])
         raise RefusedError(
-            f"{target} is undone already, by commit {event[:12]}",
+            f"{target} is already reverted, by commit {event[:12]}",
             hint=f"xp revert {event[:12]} brings it back",
         )
     return found[-1], open_
 
 
-def _since(line: Timeline, at: int) -> list[Entry]:
-    """Return the first-parent events after one; the merge that brought it is part of it."""
-    later = list(line.moments[at + 1 :])
-    if line.moments[at].side:
-        while later.pop(0).side:
-            pass
-    return [moment.entry for moment in later if not moment.side]
+def _undo(loc: Location, line: Timeline, tip: str, step: Step, choice: _Choice) -> Undo:
+    entry, plans = line.moments[step.at].entry, choice.events[step.at]
+    said = f"A person undid plan {', '.join(plans)} (commit {entry.commit}). {choice.reasons[step.at]}"
+    plan = PolicyUpdatePlan(
+        items=step.items,
+        subject=_subject(_title(loc, entry, plans)),
+        rationale=said.rstrip(),
+        base_commit=tip,
+        store_id=loc.config.id,
+        learner=events.PERSON,
+        reverts=plans,
+        reverts_events=tuple(dict.fromkeys(line.last_event(p) for p in plans)),
+    )
+    return Undo(plan, entry)
 
 
-def _effects(loc: Location, entry: Entry, plans: Sequence[str]) -> Iterator[_Effect]:
-    if len(entry.stamps) > 1 and set(plans) < set(entry.plan_ids):
-        for plan_id in plans:  # one plan of a squash: the commit's diff has those of the others too
-            yield from _recorded(loc, plan_id)
-        return
-    for change in entry.changes:
-        before, after = _text(loc, change.before), _text(loc, change.after)
-        if change.old_name != change.name:
-            yield _effect(change.old_name, before, None)
-            before = None
-        yield _effect(change.name, before, after)
+def _staying(unwinding: Unwinding, steps: Sequence[Step]) -> tuple[Entry, ...]:
+    """Return the later commits on the same experiences that are not undone, oldest first."""
+    undone = {unwinding.line.moments[step.at].entry.commit for step in steps}
+    found: dict[str, Entry] = {}
+    for step in reversed(steps):
+        names = {name for effect in step.effects for name in effect.names}
+        for entry in unwinding.since(step.at):
+            if entry.commit not in undone and names & {c.name for c in entry.changes}:
+                found[entry.commit] = entry
+    order = [moment.entry.commit for moment in unwinding.line.moments]
+    return tuple(found[commit] for commit in dict.fromkeys(order) if commit in found)
 
 
-def _recorded(loc: Location, plan_id: str) -> Iterator[_Effect]:
-    """Read a plan's own effect from its record and, where the blobs are gone, from its patches."""
-    texts: dict[str, str | None] = {NOTHING: None}
-    for name, data in evidence.patches(loc, plan_id).items():
-        gradient = read_patch(data, name)
-        for file in (gradient.before_file, gradient.after_file):
-            if file:
-                texts[blob_id(file.content)] = file.content
-    found = False
-    for record in evidence.records(loc, plan_id).values():
-        items = record.get("items")
-        for item in items if isinstance(items, list) else ():
-            blobs = [str(item["base_blob"]), str(item["result_blob"])]
-            missing = [b for b in blobs if b not in texts and not loc.repo.has(b)]
-            if missing:
-                raise NotFoundError(
-                    f"the texts of plan {plan_id} are no longer here (blob {missing[0][:12]})",
-                    hint="revert the squashed commit as a whole",
-                )
-            before, after = (texts[b] if b in texts else _text(loc, b) for b in blobs)
-            yield _effect(str(item["target_experience_name"]), before, after)
-            found = True
-        if found:
-            return
-    raise NotFoundError(f"there is no record of plan {plan_id}", hint="fetch the evidence branch")
+def _dependants(entries: Sequence[Entry]) -> DependantsError:
+    found = [(plan, entry.commit, entry.subject) for entry in entries for plan in entry.plan_ids]
+    listed = "; ".join(f"{plan} ({commit[:9]}) {subject}" for plan, commit, subject in found)
+    number = "1 later plan builds" if len(found) == 1 else f"{len(found)} later plans build"
+    return DependantsError(
+        f"{number} on it: {listed}", tuple(found), hint="--with-dependants undoes them too, newest first"
+    )
 
 
-def _effect(name: str, before: str | None, after: str | None) -> _Effect:
-    return _Effect(name, frozenset({name}), before, after)
-
-
-def _followed(effect: _Effect, later: Sequence[Entry]) -> _Effect:
-    """Follow the experience through the renames since."""
-    for entry in later:
-        for change in entry.changes:
-            if change.kind == "R" and change.old_name == effect.name:
-                effect = replace(effect, name=change.name, names=effect.names | {change.name})
-                break
-    return effect
-
-
-def _items(
-    loc: Location, tip: str, effects: Sequence[_Effect], later: Sequence[Entry]
-) -> Iterator[PolicyPlanItem]:
-    conflicts = []
-    here = loc.at(tip)
-    tree = loc.repo.commit(tip).tree
-    for effect in effects:
-        entry = loc.repo.entry(tree, here.in_tree(experience_uri(effect.name)))
-        ours = _text(loc, entry.id) if entry and entry.is_file else None
-        if ours is None and effect.after is not None:
-            continue  # the file is gone, and with it what the plan did
-        result = merge(effect.after, ours, effect.before, experience_uri(effect.name))
-        if result.verdict == "REFUSED" or result.overlaps:
-            conflicts.append(Conflict(effect.name, effect.after, ours, effect.before))
-        elif result.text != ours:
-            yield PolicyPlanItem(
-                kind="delete_experience" if result.text is None else "upsert_experience",
-                target_experience_name=effect.name,
-                before_content=ours,
-                after_content=result.text,
-            )
-    if conflicts:
-        names = ", ".join(c.name for c in conflicts)
-        by = "; ".join(f"{e.commit[:12]} {e.subject}" for e in later) or "the branch itself"
-        raise ConflictError(
-            f"later changes to {names} build on it: {by}",
-            tuple(conflicts),
-            hint="revert those first, or edit the page by hand",
-        )
+def _conflict(unwinding: Unwinding, found: Unwound) -> ConflictError:
+    names = {name for effect in found.hit for name in effect.names}
+    later = [e for e in unwinding.since(found.blocked) if names & {c.name for c in e.changes}]
+    by = "; ".join(f"{e.commit[:12]} {e.subject}" for e in later) or "the branch itself"
+    return ConflictError(
+        f"later changes to {', '.join(c.name for c in found.conflicts)} build on it: {by}",
+        found.conflicts,
+        hint="revert those first, or edit the page by hand",
+    )
 
 
 def _title(loc: Location, entry: Entry, plans: Sequence[str]) -> str:
@@ -229,12 +242,3 @@ def _subject(title: str) -> str:
     if again is None:
         return f'Revert "{title}"'
     return f'Reapply "{again[2]}"' if again[1] == "Revert" else f'Revert "{again[2]}"'
-
-
-def _text(loc: Location, blob: str) -> str | None:
-    if blob in {"", NOTHING}:
-        return None
-    try:
-        return loc.repo.blob(blob).decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"blob {blob[:12]} is not UTF-8", hint="convert the file first") from error

@@ -37,6 +37,11 @@ class StatusResult:
     commit: str = ""
     """The new commit; "" in a dry run."""
 
+    @property
+    def plans(self) -> tuple[PolicyUpdatePlan]:
+        """What lands."""
+        return (self.plan,)
+
 
 def set_status(
     loc: Location, names: Sequence[str], status: PolicyStatus, branch: str, *, dry_run: bool = False
@@ -50,7 +55,7 @@ def set_status(
         raise UsageError(f"'{status}' is no status", hint=f"one of {', '.join(STATUSES)}")
     if dry_run:
         return _planned(loc, names, status, events.commit_of(loc, branch))
-    result, sha = decision.land(loc, branch, lambda tip: _planned(loc, names, status, tip))
+    result, (sha,) = decision.land(loc, branch, lambda tip: _planned(loc, names, status, tip))
     return StatusResult(result.plan, result.already, sha)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from xpstore.forget import Forgotten
     from xpstore.landing import Gate, LandingResult
     from xpstore.plan import PolicyUpdatePlan
-    from xpstore.revert import RevertResult
+    from xpstore.revert import RevertResult, Wanted
     from xpstore.review import Review
     from xpstore.source import Source
     from xpstore.status import StatusResult
@@ -67,7 +67,7 @@ class ExperienceStore:
     'A refund is asked for.'
     >>> [finding.state for finding in store.verify()]
     ['intact']
-    >>> store.revert(plan.plan_id).plan.subject
+    >>> store.revert(plan.plan_id).undos[0].plan.subject
     'Revert "Ask before a refund"'
     >>> store.snapshot().policies
     ()
@@ -143,9 +143,18 @@ class ExperienceStore:
         """Return git's diff of the experiences between two revisions. Raises NotFoundError."""
         return history.diff(self.location, a, b, name)
 
-    def revert(self, target: str, branch: str = "", *, dry_run: bool = False) -> RevertResult:
-        """Undo a plan by a new plan. Raises RefusedError when it is undone already, ConflictError."""
-        return revert.revert(self.location, target, branch or self.main, dry_run=dry_run)
+    def revert(
+        self,
+        wanted: Wanted | str,
+        branch: str = "",
+        *,
+        dry_run: bool = False,
+        with_dependants: bool = False,
+    ) -> RevertResult:
+        """Undo plans by new plans. Raises RefusedError where they are undone already, ConflictError."""
+        return revert.revert(
+            self.location, wanted, branch or self.main, dry_run=dry_run, with_dependants=with_dependants
+        )
 
     def verify(self, ref: str = "") -> list[Finding]:
         """Check every plan in the history of a ref, and the evidence branch."""

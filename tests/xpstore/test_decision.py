@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 class Choice:
     plan: PolicyUpdatePlan
 
+    @property
+    def plans(self) -> tuple[PolicyUpdatePlan]:
+        return (self.plan,)
+
 
 @pytest.fixture
 def loc(tmp_path: Path) -> Location:
@@ -45,7 +49,7 @@ def test_a_decision_is_made_anew_where_the_branch_moved(loc: Location):
         seen.append(tip)
         return made
 
-    made, sha = decision.land(loc, "main", decide)
+    made, (sha,) = decision.land(loc, "main", decide)
     assert len(seen) == 2
     assert (made.plan.base_commit, sha) == (seen[1], loc.repo.ref("refs/heads/main"))
     assert texts(loc, "main")["a"].endswith("- Theirs.\n- Mine.\n")

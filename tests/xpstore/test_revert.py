@@ -7,9 +7,10 @@ import pytest
 from tests.builders import delete, git, identify, make_plan, make_store, page, texts, upsert
 from xpstore import history, timeline
 from xpstore.commit import commit
-from xpstore.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from xpstore.errors import ConflictError, DependantsError, NotFoundError, RefusedError, UsageError
 from xpstore.location import Location
-from xpstore.revert import revert
+from xpstore.plan import RolloutRef
+from xpstore.revert import Wanted, revert
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +39,8 @@ def test_a_plan_is_undone_by_id_abbreviation_or_commit(loc: Location):
         plan_id, sha = land(loc, f"p{n}", None, ("One.",))
         target = {"id": plan_id, "short": plan_id[:8], "commit": sha}[how]
         result = revert(loc, target, "main")
-        assert (result.plan.reverts, result.later) == ((plan_id,), ())
-        assert loc.repo.commit(result.commit).message.startswith(f'Revert "Teach p{n}"')
+        assert (result.undos[0].plan.reverts, result.later) == ((plan_id,), ())
+        assert loc.repo.commit(result.undos[0].commit).message.startswith(f'Revert "Teach p{n}"')
         assert not is_active(loc, plan_id)
     assert texts(loc, "main") == {}
     assert git(loc.repo.place, "status", "--porcelain") == ""
@@ -48,14 +49,14 @@ def test_a_plan_is_undone_by_id_abbreviation_or_commit(loc: Location):
 def test_twice_is_refused_and_reverting_the_revert_lands_it_again(loc: Location):
     plan_id, _ = land(loc, "a", None, ("One.",))
     undo = revert(loc, plan_id, "main")
-    with pytest.raises(RefusedError, match=f"undone already, by commit {undo.commit[:12]}"):
+    with pytest.raises(RefusedError, match=f"already reverted, by commit {undo.undos[0].commit[:12]}"):
         revert(loc, plan_id, "main")
-    redo = revert(loc, undo.plan.plan_id, "main")
+    redo = revert(loc, undo.undos[0].plan.plan_id, "main")
     assert texts(loc, "main") == {"a": page("a", "One.")}
     assert is_active(loc, plan_id)
-    assert redo.plan.subject == 'Reapply "Teach a"'
+    assert redo.undos[0].plan.subject == 'Reapply "Teach a"'
     again = revert(loc, plan_id, "main")
-    assert again.plan.plan_id != undo.plan.plan_id
+    assert again.undos[0].plan.plan_id != undo.undos[0].plan.plan_id
     assert not is_active(loc, plan_id)
 
 
@@ -75,19 +76,18 @@ def test_later_statements_stay_and_their_commits_are_listed(loc: Location):
     _, third = land(loc, "a", ("One.", "Two."), ("One.", "Two.", "Three."))
     land(loc, "b", None, ("Else.",))
     result = revert(loc, plan_id, "main", dry_run=True)
-    assert (result.commit, [e.commit for e in result.later]) == ("", [third])
+    assert (result.undos[0].commit, [e.commit for e in result.later]) == ("", [third])
     assert texts(loc, "main")["a"] == page("a", "One.", "Two.", "Three.")
     revert(loc, plan_id, "main")
     assert texts(loc, "main")["a"] == page("a", "One.", "Three.")
 
 
-def test_a_true_overlap_is_a_conflict_that_names_the_later_plan(loc: Location):
+def test_a_plan_that_a_later_one_builds_on_is_kept_with_it_and_the_later_one_is_named(loc: Location):
     plan_id, _ = land(loc, "a", None, ("Look first.",))
-    _, later = land(loc, "a", ("Look first.",), ("Look first.\n  - and listen",))
-    with pytest.raises(ConflictError, match=later[:12]) as caught:
+    later_id, later = land(loc, "a", ("Look first.",), ("Look first.\n  - and listen",))
+    with pytest.raises(DependantsError, match=later[:9]) as caught:
         revert(loc, plan_id, "main")
-    (conflict,) = caught.value.conflicts
-    assert (conflict.name, conflict.base, conflict.theirs) == ("a", page("a", "Look first."), None)
+    assert caught.value.dependants == ((later_id, later, "Teach a"),)
     revert(loc, later, "main")
     revert(loc, plan_id, "main")
     assert texts(loc, "main") == {}
@@ -149,7 +149,7 @@ def test_one_plan_of_a_squash_is_undone_alone(loc: Location):
     git(place, "merge", "-q", "--squash", "train/1")
     git(place, "commit", "-qm", "Land\n\n" + git(place, "log", "--format=%B", "main..train/1"))
     git(place, "branch", "-qD", "train/1")
-    assert revert(loc, two, "main").plan.subject == 'Revert "Teach b"'
+    assert revert(loc, two, "main").undos[0].plan.subject == 'Revert "Teach b"'
     assert texts(loc, "main") == {"a": page("a", "One.")}
     assert (is_active(loc, one), is_active(loc, two)) == (True, False)
     squash = next(e for e in history.log(loc, "main") if len(e.plan_ids) > 1)
@@ -164,3 +164,89 @@ def test_a_plan_that_came_with_a_merge_is_undone(loc: Location):
     git(place, "merge", "-q", "--no-ff", "-m", "Merge", "train/1")
     assert revert(loc, one, "main").later == ()
     assert texts(loc, "main") == {"b": page("b", "Two.")}
+
+
+def land_of(loc: Location, name: str, run: str, rollout: str, *lines: str) -> str:
+    before = texts(loc, "main").get(name)
+    plan = make_plan(
+        loc, upsert(name, page(name, *lines), before), run_id=run, rollouts=(RolloutRef(id=rollout),)
+    )
+    return commit(loc, [plan], "main")[0].plan_id
+
+
+def test_a_run_is_undone_newest_first_and_what_others_taught_stays(loc: Location):
+    place = loc.repo.place
+    one = land_of(loc, "a", "run-1", "aa" * 10, "One.")
+    two = land_of(loc, "a", "run-1", "bb" * 10, "One.", "Two.")
+    other = land_of(loc, "b", "run-2", "aa" * 10, "Else.")
+    three = land_of(loc, "b", "run-1", "cc" * 10, "Else.", "Three.")
+    revert(loc, two, "main")
+    result = revert(loc, Wanted(run="run-1"), "main")
+    assert [undo.plan.reverts for undo in result.undos] == [(three,), (one,)]
+    assert result.undos[0].plan.rationale.endswith("It is a plan of run run-1.")
+    assert [is_active(loc, plan) for plan in (one, two, other, three)] == [False, False, True, False]
+    assert texts(loc, "main") == {"b": page("b", "Else.")}
+    assert git(place, "status", "--porcelain") == ""
+    with pytest.raises(RefusedError, match="already reverted"):
+        revert(loc, Wanted(run="run-1"), "main")
+    for undo in reversed(result.undos):
+        revert(loc, undo.plan.plan_id, "main")
+    assert texts(loc, "main") == {"a": page("a", "One."), "b": page("b", "Else.", "Three.")}
+
+
+def test_all_that_rests_on_a_rollout_is_undone(loc: Location):
+    one = land_of(loc, "a", "run-1", "aa" * 10, "One.")
+    land_of(loc, "b", "run-1", "bb" * 10, "Else.")
+    two = land_of(loc, "c", "run-2", "aa" * 10, "Two.")
+    result = revert(loc, Wanted(evidence="aa" * 10), "main")
+    assert {undo.plan.reverts for undo in result.undos} == {(one,), (two,)}
+    assert texts(loc, "main") == {"b": page("b", "Else.")}
+    with pytest.raises(NotFoundError, match="main has no plan of run never"):
+        revert(loc, Wanted(run="never"), "main")
+
+
+def test_dependants_are_found_through_dependants_and_independent_plans_stay(loc: Location):
+    one, _ = land(loc, "a", None, ("Look.",))
+    two, _ = land(loc, "a", ("Look.",), ("Look.\n  - and listen",))
+    three, _ = land(loc, "a", ("Look.\n  - and listen",), ("Look.\n  - and listen well",))
+    land(loc, "b", None, ("Else.",))
+    with pytest.raises(DependantsError) as caught:
+        revert(loc, one, "main", dry_run=True)
+    assert [plan for plan, _, _ in caught.value.dependants] == [two, three]
+    result = revert(loc, one, "main", with_dependants=True)
+    assert [undo.plan.reverts[0] for undo in result.undos] == [three, two, one]
+    assert texts(loc, "main") == {"b": page("b", "Else.")}
+
+
+def test_a_plan_beside_it_on_the_same_page_is_no_dependant(loc: Location):
+    land(loc, "a", None, ("One.",))
+    two, _ = land(loc, "a", ("One.",), ("One.", "Two."))
+    land(loc, "a", ("One.", "Two."), ("One.", "Two.", "Three."))
+    _, four = land(loc, "a", ("One.", "Two.", "Three."), ("One.", "Two.\n  *Support: 2 of 3.*", "Three."))
+    with pytest.raises(DependantsError) as caught:
+        revert(loc, two, "main")
+    assert [commit for _, commit, _ in caught.value.dependants] == [four]
+    revert(loc, two, "main", with_dependants=True)
+    assert texts(loc, "main") == {"a": page("a", "One.", "Three.")}
+
+
+def test_what_people_build_on_it_is_not_undone_for_them(loc: Location):
+    plan_id, _ = land(loc, "a", None, ("One.",))
+    (loc.repo.place / "experiences" / "a.md").write_text(page("a", "One.", "Mine."))
+    git(loc.repo.place, "commit", "-qam", "By hand")
+    with pytest.raises(ConflictError, match="By hand") as caught:
+        revert(loc, plan_id, "main", with_dependants=True)
+    (conflict,) = caught.value.conflicts
+    assert (conflict.name, conflict.base, conflict.theirs) == ("a", page("a", "One."), None)
+
+
+def test_more_pages_than_one_plan_may_delete_are_undone_plan_by_plan(loc: Location):
+    for number in range(loc.config.limits.deletes_per_plan + 1):
+        land_of(loc, f"p{number}", "run-1", "aa" * 10, "One.")
+    revert(loc, Wanted(run="run-1"), "main")
+    assert texts(loc, "main") == {}
+
+
+def test_nothing_named_is_wrong_use(loc: Location):
+    with pytest.raises(UsageError, match="nothing was named"):
+        revert(loc, Wanted(), "main")
