@@ -50,6 +50,27 @@ def add(loc: Location, new: Mapping[str, Sequence[str]]) -> list[str]:
     return changed
 
 
+def union(loc: Location, theirs: str) -> evidence.Addition:
+    """Build, without writing anything, the notes of this clone and those of another one at a commit.
+
+    `new` is `theirs` where this clone has none of its own.
+    """
+    old = loc.repo.ref(loc.notes_ref)
+    if old is None or loc.repo.is_ancestor(old, theirs):
+        return evidence.Addition(old, theirs, ())
+    if loc.repo.is_ancestor(theirs, old):
+        return evidence.Addition(old, old, ())
+    lines_: dict[str, list[str]] = {}
+    for path, blob in loc.repo.files(loc.repo.commit(theirs).tree):
+        text = loc.repo.blob(blob).decode("utf-8", "replace")
+        lines_.setdefault(path.replace("/", ""), []).extend(text.splitlines())
+    addition, _ = _build(loc, lines_)
+    added = addition.objects[-1].commit if addition.objects else None
+    who, tree = loc.repo.person(), (added or loc.repo.commit(old)).tree
+    made = objects.make_commit(tree, [theirs, old], who, who, "Notes of two clones\n")
+    return evidence.Addition(old, made.id, (*addition.objects[:-1], made))
+
+
 def _build(loc: Location, new: Mapping[str, Sequence[str]]) -> tuple[evidence.Addition, list[str]]:
     """Build, without writing anything, the commit that adds the lines, and name the notes it changes."""
     old = loc.repo.ref(loc.notes_ref)

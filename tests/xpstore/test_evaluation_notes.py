@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import fsck, git, make_store
-from xpstore import evaluation_notes
+from xpstore import evaluation_notes, publish
+from xpstore.evidence import Addition
 from xpstore.location import Location
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,23 @@ def test_lines_are_sorted_and_unique_and_git_shows_them(loc: Location) -> None:
     assert evaluation_notes.lines(loc, commit) == ("0", "a", "b")
     assert git(place, "log", "-1", "--notes=xp-eval", "--format=%N") == "0\na\nb"
     assert git(place, "rev-list", "--count", loc.notes_ref) == "2"
+    fsck(place)
+
+
+@pytest.mark.parametrize("theirs", [["b", "c"], ["b"]])
+def test_the_notes_of_another_clone(loc: Location, theirs: list[str]) -> None:
+    place, commit = loc.repo.place, loc.repo.resolve("main")
+    evaluation_notes.add(loc, {commit: theirs})
+    other = git(place, "rev-parse", loc.notes_ref)
+    assert evaluation_notes.union(loc, other) == Addition(other, other, ())
+    git(place, "update-ref", "-d", loc.notes_ref)
+    assert evaluation_notes.union(loc, other) == Addition(None, other, ())
+    evaluation_notes.add(loc, {commit: ["a", "b"]})
+    ours = git(place, "rev-parse", loc.notes_ref)
+    both = evaluation_notes.union(loc, other)
+    assert publish.publish(loc.repo, both.objects, both.moves(loc.notes_ref, "both"))
+    assert evaluation_notes.lines(loc, commit) == tuple(sorted({"a", "b", *theirs}))
+    assert git(place, "log", "-1", "--format=%P", loc.notes_ref).split() == [other, ours]
     fsck(place)
 
 

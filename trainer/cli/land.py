@@ -1,4 +1,4 @@
-"""Accept what a branch has learned: its commits go on top of main, and main moves to them.
+"""Accept what a branch has learned: main moves to its commits.
 
 Where main has moved since the branch began, the plans are first made again on top of it, pages that both
 changed are merged by statement, and the branch moves along; --merge leaves its commits as they are and makes

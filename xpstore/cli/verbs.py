@@ -28,6 +28,7 @@ LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("See what was learned", ("log", "show", "diff", "blame", "status")),
     ("Give it to an agent", ("context", "search")),
     ("Change your mind", ("revert", "promote", "deprecate", "archive", "forget")),
+    ("Share it", ("sync", "publish")),
     ("Check and set up", ("verify", "maintain", "merge-driver", "completion")),
 )
 OTHERS = "Further commands"

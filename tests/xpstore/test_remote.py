@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_store
+from xpstore import remote
+from xpstore.errors import RefusedError, RepositoryError, UsageError
+from xpstore.git import Repo
+from xpstore.remote import Update
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.location import Location
+
+MAIN = "refs/heads/main"
+
+
+@pytest.fixture
+def loc(tmp_path: Path) -> Location:
+    """Return a store with a remote that is empty."""
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "shared.git")
+    found = make_store(tmp_path / "s")
+    git(tmp_path / "s", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    return found
+
+
+def again(loc: Location) -> Repo:
+    found = Repo.discover(loc.repo.place)
+    assert found
+    return found
+
+
+def test_which_remote(loc: Location, tmp_path: Path) -> None:
+    here = loc.repo.place
+    assert remote.choose(again(loc), "main", "") == "origin"
+    git(here, "remote", "rename", "origin", "hub")
+    assert remote.choose(again(loc), "main", "") == "hub"
+    git(here, "remote", "add", "backup", str(tmp_path / "shared.git"))
+    with pytest.raises(UsageError, match="there are 2 remotes: backup, hub"):
+        remote.choose(again(loc), "main", "")
+    git(here, "config", "branch.main.remote", "hub")
+    assert remote.choose(again(loc), "main", "") == "hub"
+    assert remote.choose(again(loc), "main", "backup") == "backup"
+    with pytest.raises(UsageError, match="no remote '--upload-pack=x'"):
+        remote.choose(again(loc), "main", "--upload-pack=x")
+    for name in ("hub", "backup"):
+        git(here, "remote", "remove", name)
+    with pytest.raises(RefusedError, match="has no remote"):
+        remote.choose(again(loc), "main", "")
+
+
+def test_a_push_moves_all_or_none_and_only_from_where_it_was_seen(loc: Location) -> None:
+    tip = loc.repo.resolve("main")
+    assert remote.listing(loc.repo, "origin") == {}
+    both = [Update(MAIN, None, tip), Update("refs/notes/x", None, tip)]
+    assert remote.push(loc.repo, "origin", both)
+    assert remote.listing(loc.repo, "origin") == {MAIN: tip, "refs/notes/x": tip}
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "More")
+    new = git(loc.repo.place, "rev-parse", "main")
+    late = [Update(MAIN, tip, new), Update("refs/notes/x", None, new)]
+    assert not remote.push(loc.repo, "origin", late)
+    assert remote.listing(loc.repo, "origin") == {MAIN: tip, "refs/notes/x": tip}
+
+
+def test_what_is_fetched_is_kept_apart(loc: Location) -> None:
+    tip = loc.repo.resolve("main")
+    remote.push(loc.repo, "origin", [Update(MAIN, None, tip), Update("refs/notes/x", None, tip)])
+    refs = {ref: remote.tracking_ref("origin", ref) for ref in (MAIN, "refs/notes/x")}
+    assert list(refs.values()) == ["refs/remotes/origin/main", "refs/xpstore/origin/notes/x"]
+    before = loc.repo.ref("refs/notes/x")
+    remote.fetch(loc.repo, "origin", refs)
+    assert [loc.repo.ref(at) for at in refs.values()] == [tip, tip]
+    assert loc.repo.ref("refs/notes/x") == before
+
+
+def test_a_repository_that_does_not_take_it_or_is_out_of_reach(loc: Location, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main", "full")
+    git(loc.repo.place, "remote", "add", "full", str(tmp_path / "full"))
+    git(loc.repo.place, "push", "-q", "full", "main:other")
+    with pytest.raises(RepositoryError, match="full did not take it") as caught:
+        remote.push(again(loc), "full", [Update(MAIN, None, loc.repo.resolve("main"))])
+    assert "bare" in caught.value.hint
+    git(loc.repo.place, "remote", "add", "gone", str(tmp_path / "gone"))
+    with pytest.raises(RepositoryError, match="ls-remote failed for gone"):
+        remote.listing(again(loc), "gone")

@@ -1,0 +1,28 @@
+"""Share candidates too: xp sync, and these branches with it, all or nothing.
+
+Without BRANCH it is every open candidate. One that was brought up to date here replaces what the shared
+repository has of it; one that has other commits there is refused.
+
+JSON: as xp sync
+"""
+
+from __future__ import annotations
+
+import click
+
+from xpstore.cli.app import App, json_option, pass_app
+
+
+@click.command(help=__doc__)
+@click.argument("branches", metavar="[BRANCH]...", nargs=-1)
+@click.option("--remote", default="", metavar="REMOTE", help="Where to.  [default: as xp sync]")
+@json_option
+@pass_app
+def command(app: App, branches: tuple[str, ...], *, remote: str, as_json: bool) -> None:
+    """Publish; see the module's docstring."""
+    from xpstore.cli.sync import show
+    from xpstore.history import candidates
+    from xpstore.sync import sync
+
+    loc = app.location()
+    show(sync(loc, remote, branches=branches or candidates(loc)), as_json=as_json)

@@ -1,0 +1,62 @@
+"""Exchange main, evidence and evaluations with a shared repository.
+
+Fetches, brings together and pushes, all or nothing. Plans that only this clone has go on top of those that
+others have published meanwhile; evidence is a union, and what was forgotten in one clone is forgotten in all
+that sync. Candidates stay here and are named: xp publish shares them too.
+
+JSON: {"remote", "received": [ref], "published": [ref], "only_local": [ref], "forgotten": [rollout]}
+
+Exit code 1 where there is no remote, it is out of reach, or both changed the same in ways that exclude each
+other; then nothing is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.output import counted, emit, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from xpstore.sync import SyncResult
+
+
+@click.command(help=__doc__)
+@click.argument("remote", metavar="[REMOTE]", default="")
+@json_option
+@pass_app
+def command(app: App, remote: str, *, as_json: bool) -> None:
+    """Exchange; see the module's docstring."""
+    from xpstore.sync import sync
+
+    show(sync(app.location(), remote), as_json=as_json)
+
+
+def show(result: SyncResult, *, as_json: bool) -> None:
+    """Write the result for people, or as JSON."""
+    if as_json:
+        emit(asdict(result))
+        return
+    for line in _lines(result):
+        click.echo(paint(line))
+
+
+def _lines(result: SyncResult) -> Iterator[str]:
+    if result.forgotten:
+        yield f"Forgot {counted(len(result.forgotten), 'rollout')} that another clone has forgotten"
+    for verb, refs in (("Received", result.received), ("Published", result.published)):
+        if refs:
+            yield f"{verb} {', '.join(map(_short, refs))} ({result.remote})"
+    if not result.received and not result.published:
+        yield f"Everything up-to-date ({result.remote})"
+    for ref in result.only_local:
+        yield f"Only local: {_short(ref)} (xp publish shares it)"
+
+
+def _short(ref: str) -> str:
+    return ref.removeprefix("refs/heads/").removeprefix("refs/")

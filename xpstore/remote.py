@@ -1,0 +1,117 @@
+"""Another repository of the same store: which one, what it has, fetching from it, pushing to it.
+
+A push moves all of its refs or none, each only from where this clone has seen it: git's own compare-and-swap
+between repositories. Nothing is ever asked; where a password is missing, git fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xpstore import gitcli, layout
+from xpstore.errors import RefusedError, RepositoryError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from xpstore.git import Repo
+    from xpstore.gitcli import Ran
+
+_FASTER = (
+    "stale info",
+    "fetch first",
+    "cannot lock ref",
+    "failed to update ref",
+    "incorrect old value",
+    "already exists",
+    "reference already",
+)
+"""What git says of a ref that another clone has moved meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One ref to move in the other repository."""
+
+    ref: str
+    old: str | None
+    """Where it was seen; None: it was not there."""
+    new: str
+
+
+def choose(repo: Repo, main: str, given: str) -> str:
+    """Return the remote to use: the one given, the one main follows, the only one, or `origin`.
+
+    Raises UsageError for an unknown one, or where it cannot be told, and RefusedError where there is none.
+    """
+    known = repo.remotes
+    if given:
+        if given not in known:
+            raise UsageError(f"there is no remote '{given}'", hint=f"git remote add {given} URL makes it")
+        return given
+    if not known:
+        raise RefusedError(
+            f"nothing is published: {repo.place} has no remote, and all of it is only here",
+            hint="git remote add origin URL names one",
+        )
+    followed = repo.setting(f"branch.{main}.remote")
+    for name in (followed, "origin", known[0] if len(known) == 1 else None):
+        if name in known:
+            return str(name)
+    raise UsageError(f"there are {len(known)} remotes: {', '.join(known)}", hint="name the one to use")
+
+
+def listing(repo: Repo, remote: str) -> dict[str, str]:
+    """Return the refs that the other repository has now. Raises RepositoryError where it is out of reach."""
+    out = _run(repo, ["ls-remote", "--quiet", "--refs", "--", remote], remote)
+    lines = (line.split("\t") for line in out.decode("utf-8", "surrogateescape").splitlines())
+    return {ref: commit for commit, ref in lines}
+
+
+def fetch(repo: Repo, remote: str, wanted: Mapping[str, str]) -> None:
+    """Fetch refs of the other repository into refs of this one: full name there → full name here."""
+    if not wanted:
+        return
+    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--refmap="]
+    specs = [f"+{there}:{here}" for there, here in wanted.items()]
+    _run(repo, ["fetch", *options, "--", remote, *specs], remote)
+
+
+def push(repo: Repo, remote: str, updates: Sequence[Update]) -> bool:
+    """Move the refs over there, all or none; False where one is no longer where it was seen.
+
+    Raises RepositoryError for any other refusal.
+    """
+    leases = [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
+    specs = [f"{update.new}:{update.ref}" for update in updates]
+    options = ["--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"]
+    done = gitcli.attempt(repo.place, ["push", *options, *leases, "--", remote, *specs])
+    if not done.code:
+        return True
+    said = done.out.decode("utf-8", "replace") + done.err
+    if any(words in said for words in _FASTER):
+        return False
+    rejected = [line.split("\t")[-1] for line in said.splitlines() if line.startswith("!")]
+    reason = next((line for line in rejected if "atomic" not in line), gitcli.first(done))
+    raise RepositoryError(
+        f"{remote} did not take it: {reason}; nothing was published",
+        hint="a shared store is a bare repository (git init --bare) that you may push to",
+    )
+
+
+def tracking_ref(remote: str, ref: str) -> str:
+    """Return where this clone keeps what a remote's ref was when it was last fetched."""
+    if ref.startswith(layout.HEADS):
+        return f"{layout.REMOTES}{remote}/{ref.removeprefix(layout.HEADS)}"
+    return f"refs/xpstore/{remote}/{ref.removeprefix('refs/')}"
+
+
+def _run(repo: Repo, args: Sequence[str], remote: str) -> bytes:
+    done: Ran = gitcli.attempt(repo.place, args)
+    if done.code:
+        raise RepositoryError(
+            f"git {args[0]} failed for {remote}: {gitcli.first(done)}",
+            hint=f"`git fetch {remote}` shows whether it can be reached; nothing was changed",
+        )
+    return done.out
