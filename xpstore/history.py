@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from xpstore.events import Entry
     from xpstore.location import Location
 
+SPARE = 4
+"""Commits that git is asked for beyond those wanted: those that only moved the store's folder are left out."""
 _HEX = re.compile(r"[0-9a-f]{4,40}")
 
 
@@ -31,25 +33,17 @@ def log(
     `name` keeps one experience, through renames, `keep` the commits that it says yes to; `limit` counts what
     is left. Raises NotFoundError.
     """
-    names = {name}
+    few = None if keep else limit
+    entries = _of_page(loc, ref_or_range, name, few) if name else _newest(loc, ref_or_range, few)
+    tip = events.tip_of(events.revisions(loc, ref_or_range)[0])
     found = 0
-    if name:
-        entries = of_experience(loc, ref_or_range, name)
-    else:
-        entries = _newest(loc, ref_or_range, None if keep else limit)
-    for entry in recognise.recognised(loc, entries):
+    for entry in recognise.recognised(loc, entries[:few], tip=tip):
         if found == limit:
             return
-        if name is not None:
-            touched = [c for c in entry.changes if c.name in names or c.old_name in names]
-            names |= {c.old_name for c in touched if c.kind == "R" and c.name in names}
-            if not touched:
-                continue
         whole = events.with_side(loc, entry)
-        if keep and not keep(whole):
-            continue
-        found += 1
-        yield whole
+        if keep is None or keep(whole):
+            found += 1
+            yield whole
 
 
 def plans_of_run(entry: Entry, run: str) -> tuple[str, ...]:
@@ -63,9 +57,31 @@ def _newest(loc: Location, spec: str, limit: int | None) -> list[Entry]:
         few = recent.newest(loc, events.commit_of(loc, spec), limit)
         if few is not None:
             return few
-    # a few more than asked for: commits that only moved the store's folder are left out
-    count = () if limit is None else (f"--max-count={limit + 16}",)
+    count = () if limit is None else (f"--max-count={limit + SPARE}",)
     return list(events.read(loc, spec, options=("--first-parent", *count)))
+
+
+def _of_page(loc: Location, spec: str, name: str, limit: int | None) -> list[Entry]:
+    """Return the events of one experience through its renames: all, or at least as many as asked for."""
+    if limit is not None:
+        count = f"--max-count={limit + SPARE}"
+        entries = of_experience(loc, spec, name, options=("--first-parent", count))
+        touched = _touching(entries, name)
+        if len(touched) >= limit or len(entries) < limit:
+            return touched
+    return _touching(of_experience(loc, spec, name), name)
+
+
+def _touching(entries: Iterable[Entry], name: str) -> list[Entry]:
+    """Return those that changed the page; another one that had one of its names since is not it."""
+    names = {name}
+    found: list[Entry] = []
+    for entry in entries:
+        touched = [c for c in entry.changes if c.name in names or c.old_name in names]
+        names |= {c.old_name for c in touched if c.kind == "R" and c.name in names}
+        if touched:
+            found.append(entry)
+    return found
 
 
 def of_experience(

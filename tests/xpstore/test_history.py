@@ -187,3 +187,22 @@ def test_a_review_has_diff_lessons_and_evidence(loc: Location):
     assert (shown.experience, shown.confidence, shown.added) == ("a", 0.5, ("- One.",))
     assert [(r.id, r.passed) for r in shown.rollouts] == [(lesson.rollout, False)]
     assert [n.outcome for n in shown.notes] == ["failure"]
+
+
+def test_a_page_that_took_the_name_of_another_is_counted_right(tmp_path: Path):
+    loc = make_store(tmp_path / "s")
+    place = loc.repo.place
+
+    def write(name: str, *lines: str) -> None:
+        (place / "experiences").mkdir(exist_ok=True)
+        (place / "experiences" / f"{name}.md").write_text(page(name, *lines))
+        git(place, "add", "-A")
+        git(place, "commit", "-qm", f"{name}: {lines[-1]}")
+
+    write("a", "One lesson.", "Two lessons.", "Three lessons.")
+    git(place, "mv", "experiences/a.md", "experiences/b.md")
+    git(place, "commit", "-qm", "Rename")
+    for number in range(20):
+        write("a", f"Another page, {number}.")
+    subjects = [e.subject for e in history.log(loc, "main", name="b", limit=2)]
+    assert subjects == ["Rename", "a: Three lessons."]
