@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 SPARE = 4
-"""Commits that git is asked for beyond those wanted: those that only moved the store's folder are left out."""
+"""Commits that git is asked for beyond those wanted: some may only have moved the store's folder."""
 _HEX = re.compile(r"[0-9a-f]{4,40}")
 
 
