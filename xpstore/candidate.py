@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from xpstore import gitcli, guards, history, layout, page_check
 from xpstore.errors import NotFoundError, RefusedError, UsageError, XpError
+from xpstore.merge import merge
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from xpstore.events import Entry
     from xpstore.location import Location
+    from xpstore.merge import MergePage
 
 _SHOWN = 3
 """How many files outside of the experiences a refusal names."""
@@ -42,6 +44,8 @@ class Request:
     main: str
     main_ref: str
     is_merge: bool = False
+    merge_page: MergePage = merge
+    """How a page is merged that both have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,9 @@ class LandingCandidate:
         return tuple(dict.fromkeys(i for entry in self.entries for i in entry.plan_ids))
 
 
-def request(loc: Location, branch: str, *, onto: str = "", is_merge: bool = False) -> Request:
+def request(
+    loc: Location, branch: str, *, onto: str = "", is_merge: bool = False, merge_page: MergePage = merge
+) -> Request:
     """Return what is asked for; `onto` is a branch, "" the store's main.
 
     Raises UsageError where one of them is no branch to land, or to land on.
@@ -85,7 +91,7 @@ def request(loc: Location, branch: str, *, onto: str = "", is_merge: bool = Fals
         hint = f"did you mean {close[0]}?" if close else "xp status lists the candidates"
         raise UsageError(f"there is no branch '{branch}'", hint=hint)
     short, main = (name.removeprefix(layout.HEADS) for name in (ref, main_ref))
-    return Request(short, ref, tip, main, main_ref, is_merge)
+    return Request(short, ref, tip, main, main_ref, is_merge, merge_page)
 
 
 def where_to(loc: Location, asked: Request) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from xpstore import frontmatter
 from xpstore.document import Document
+from xpstore.errors import DocumentError
 from xpstore.markdown import Section, Statement, parse_body, render, usual_gap
 from xpstore.merge import MergeResult, merge
 from xpstore.merge_front import PLACE
@@ -174,6 +175,18 @@ def find_conflict(
             return None
         hunks.append(Hunk(home.section, numbered))
     return Conflict(base, ours, theirs, tuple(hunks), where)
+
+
+def question(
+    base: str | None, ours: str | None, theirs: str | None, result: MergeResult, where: str = ""
+) -> Conflict | None:
+    """Return the conflict of a merge; None where there are no hunks: then people decide by file."""
+    try:
+        conflict = find_conflict(base, ours, theirs, result, where)
+        has_frame = conflict is not None and bool(conflict.frame)
+    except DocumentError:
+        return None  # the merge's own account says what does not parse
+    return conflict if has_frame else None
 
 
 def lines_of(text: str) -> list[str]:

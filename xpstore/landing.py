@@ -37,12 +37,14 @@ from xpstore import (
 from xpstore.candidate import LandingCandidate
 from xpstore.errors import FormatError, RepositoryError
 from xpstore.git import Move
+from xpstore.merge import merge as merge_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from xpstore.candidate import Request
     from xpstore.location import Location
+    from xpstore.merge import MergePage
     from xpstore.reparent import Built
 
 Decision = Literal["accept", "reject", "inconclusive"]
@@ -85,17 +87,19 @@ def land(  # noqa: PLR0913  # the options of the verb
     merge: bool = False,
     gate: Gate | None = None,
     dry_run: bool = False,
+    merge_page: MergePage = merge_statements,
 ) -> LandingResult:
     """Move main, or the branch `onto`, to what a branch has learned; `merge` makes it one merge commit.
 
     The branch's commit is read once: what is committed to it later stays out. A dry run asks the gate too.
+    `merge_page` decides pages that both changed; it may be asked again where main moves meanwhile.
 
     Raises UsageError where there is no such branch; ConflictError where main has changed the same in a way
     that excludes it; RefusedError where it brings what no plan may write, takes most pages away, shares no
     history with main, or a local change or an unfinished merge or rebase is in the way; RepositoryError
     where main keeps moving. Then nothing has moved.
     """
-    asked = candidate.request(loc, branch, onto=onto, is_merge=merge)
+    asked = candidate.request(loc, branch, onto=onto, is_merge=merge, merge_page=merge_page)
     for number in range(ROUNDS):
         is_late = number >= PATIENCE and gate is None
         with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():

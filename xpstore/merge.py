@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from xpstore import polarity
 from xpstore.document import Document
@@ -20,9 +20,9 @@ from xpstore.merge_order import Id, identify, weave
 from xpstore.merge_statements import Entry, Outcome, Overlap, merge_section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Entry", "MergeResult", "Overlap", "merge"]
+__all__ = ["Entry", "MergePage", "MergeResult", "Overlap", "merge"]
 
 _TOP = "\0"  # stands for the text above the first heading; no heading has a NUL
 _USUAL = {"Situation": 0, "Approach": 1, "Reflect": 2}
@@ -37,6 +37,10 @@ class MergeResult:
     overlaps: tuple[Overlap, ...]
     account: tuple[Entry, ...]
     verdict: Literal["PROVEN", "REFUSED"]
+
+
+MergePage: TypeAlias = "Callable[[str | None, str | None, str | None, str], MergeResult]"
+"""What merges base, ours and theirs of the page that the last argument names: `merge`, or a decision."""
 
 
 def merge(base: str | None, ours: str | None, theirs: str | None, where: str = "") -> MergeResult:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from xpstore.conflict import find_conflict, lines_of, trimmed
-from xpstore.errors import DocumentError
+from xpstore.conflict import lines_of, question, trimmed
 from xpstore.merge import merge
 
 if TYPE_CHECKING:
@@ -39,11 +38,8 @@ def drive(base: bytes, ours: bytes, theirs: bytes, size: int = MARKER_SIZE, wher
     result = merge(texts[0] or None, texts[1], texts[2], where)
     if result.verdict == "PROVEN" and not result.overlaps:
         return Driven((result.text or "").encode(), is_clean=True)
-    try:
-        conflict = find_conflict(texts[0] or None, texts[1], texts[2], result, where)
-    except DocumentError:
-        conflict = None
-    if conflict is None or not conflict.frame:
+    conflict = question(texts[0] or None, texts[1], texts[2], result, where)
+    if conflict is None:
         return Driven(_whole(ours, theirs, size), is_clean=False)
     return Driven(_marked(conflict, size).encode(), is_clean=False)
 

@@ -11,11 +11,11 @@ that was merged, or landed in part, has a second record (second_record.py).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from xpstore import candidate, events, gitcli, history, layout, objects, second_record, trees
 from xpstore.errors import Conflict, ConflictError, RefusedError
-from xpstore.merge import merge
 from xpstore.second_record import NOTHING, Step
 from xpstore.snapshot import NO_FILE, SUFFIX
 
@@ -247,7 +247,7 @@ class _Chain:
         except UnicodeDecodeError:
             conflicts.append((Conflict(file.path, None, None, None), None))
             return None
-        result = merge(base, ours, theirs, file.path) if file.page else None
+        result = self.request.merge_page(base, ours, theirs, file.path) if file.page else None
         if result is None or result.verdict == "REFUSED":
             conflicts.append((Conflict(file.page or file.path, base, ours, theirs), result))
             return None
@@ -265,7 +265,8 @@ class _Chain:
             f"{self.request.main} and {self.request.branch} changed the same in ways that exclude each other:"
             f" {names} ({by})",
             tuple(conflict for conflict, _ in conflicts),
-            hint=f"decide by hand: `{candidate.rebase_command(self.request)}`; nothing was moved",
+            hint=f"decide with `xp resolve {quote(self.request.branch)}`, or by hand:"
+            f" `{candidate.rebase_command(self.request)}`; nothing was moved",
         )
 
     def _read_tree(self, tree_id: str) -> Tree:

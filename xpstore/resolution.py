@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from xpstore.account_check import Objection
-from xpstore.conflict import find_conflict
+from xpstore.conflict import question
 from xpstore.errors import DocumentError
 from xpstore.merge import merge
 from xpstore.resolution_check import check, errors
@@ -50,7 +50,7 @@ def resolve(
     """
     merged = merge(base, ours, theirs, where)
     is_settled = merged.verdict == "PROVEN" and not (merged.overlaps and resolver.model)
-    conflict = None if is_settled else _conflict(base, ours, theirs, merged, where)
+    conflict = None if is_settled else question(base, ours, theirs, merged, where)
     if conflict is None:
         return Resolved(merged.text, merged.verdict, merged)
     objections: tuple[Objection, ...] = ()
@@ -64,17 +64,6 @@ def resolve(
             verdict: Literal["PROVEN", "VERIFIED"] = "VERIFIED" if resolver.model else "PROVEN"
             return Resolved(text, verdict, merged, conflict, answer.account, objections)
     return Resolved(merged.text, merged.verdict, merged, conflict, (), objections)
-
-
-def _conflict(
-    base: str | None, ours: str | None, theirs: str | None, merged: MergeResult, where: str
-) -> Conflict | None:
-    try:
-        conflict = find_conflict(base, ours, theirs, merged, where)
-        has_frame = conflict is not None and bool(conflict.frame)
-    except DocumentError:
-        return None  # the merge's own account says what does not parse
-    return conflict if has_frame else None
 
 
 def _made(

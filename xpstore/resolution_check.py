@@ -47,6 +47,18 @@ def check(conflict: Conflict, text: str, account: Sequence[Claim]) -> tuple[Obje
     return tuple(found)
 
 
+def check_text(versions: Iterable[str | None], text: str, where: str) -> tuple[Objection, ...]:
+    """Return what speaks against a text that a person wrote: markers, front matter, opposite commands."""
+    known = [version for version in versions if version is not None]
+    found = list(_check_markers(known, text))
+    try:
+        doc = Document.parse(text, where)
+        docs = [Document.parse(version, where) for version in known]
+    except DocumentError as error:
+        return (*found, Objection("front matter", error.message))
+    return (*found, *_check_contradictions(docs, doc))
+
+
 def errors(objections: Iterable[Objection]) -> list[str]:
     """Return the messages of what refuses."""
     return [o.message for o in objections if o.is_error]
@@ -121,6 +133,10 @@ def _check_whole(conflict: Conflict, doc: Document) -> Iterator[Objection]:
     if new:
         yield Objection("novelty", f"no version has {', '.join(sorted(new))}")
     yield from _check_duplicates(conflict, doc)
+    yield from _check_contradictions(docs, doc)
+
+
+def _check_contradictions(docs: Iterable[Document], doc: Document) -> Iterator[Objection]:
     held = [{s.key for s in version.statements()} for version in docs]
     keys = {s.text: s.key for s in doc.statements()}
     for first, second in polarity.contradictions(keys):

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git, make_plan, make_store, page, upsert
+from tests.lessons import teach
+from xpstore.cli.main import run
+from xpstore.commit import commit
+from xpstore.verify import verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xpstore.location import Location
+
+BRANCH = "train/x"
+
+
+@pytest.fixture
+def loc(tmp_path) -> Location:
+    """A store whose main and candidate learned opposite things from the same page."""
+    found = make_store(tmp_path / "s")
+    commit(found, [make_plan(found, upsert("a", page("a", "Be short.")))], "main")
+    first = page("a", "Be short.")
+    made = {
+        branch: make_plan(found, upsert("a", page("a", "Be short.", *lessons), before=first), branch=branch)
+        for branch, lessons in {"main": ["Always ask."], BRANCH: ["Never ask.", "Say why."]}.items()
+    }
+    for branch in (BRANCH, "main"):
+        commit(found, [made[branch]], branch)
+    return found
+
+
+def text(loc: Location) -> str:
+    return git(loc.repo.place, "show", "main:experiences/a.md")
+
+
+def xp(loc: Location, *args: str) -> int:
+    return run(["-C", str(loc.repo.place), *args])
+
+
+def test_landing_without_a_decision_moves_nothing_and_says_how_to_go_on(loc, capsys):
+    """A program must be told what is in conflict, and how it goes on."""
+    old = git(loc.repo.place, "rev-parse", "main")
+    assert xp(loc, "land", BRANCH, "--no-input", "--json") == 1
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out or captured.err)
+    assert answer["conflicts"] == ["a"]
+    assert f"xp resolve {BRANCH}" in answer["hint"]
+    assert git(loc.repo.place, "rev-parse", "main") == old
+
+
+@pytest.mark.parametrize(
+    ("side", "kept", "gone"), [("ours", "Always", "Never"), ("theirs", "Never", "Always")]
+)
+def test_one_side_is_taken_where_they_exclude_each_other(loc, capsys, side, kept, gone):
+    assert xp(loc, "resolve", BRANCH, "--take", side, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["state"], answer["merged"]) == ("landed", ["a"])
+    assert answer["decided"] == [{"page": "a", "dropped": [f"- {gone} ask."]}]
+    assert f"- {kept} ask." in text(loc)
+    assert "- Say why." in text(loc)
+    assert gone not in text(loc)
+
+
+def test_a_dry_run_decides_and_moves_nothing(loc, capsys):
+    before = text(loc)
+    assert xp(loc, "resolve", BRANCH, "--take", "theirs", "-n") == 0
+    assert "left out: - Always ask." in capsys.readouterr().out
+    assert text(loc) == before
+
+
+def test_no_input_opens_no_editor(loc, capsys, monkeypatch):
+    monkeypatch.setenv("EDITOR", "false")
+    assert xp(loc, "resolve", BRANCH, "--no-input") == 1
+    assert "exclude each other" in capsys.readouterr().err
+
+
+def test_a_person_edits(loc, tmp_path: Path, capsys, monkeypatch):
+    script = tmp_path / "edit.py"
+    script.write_text(
+        "import pathlib, re, sys\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        "text = re.sub('(?s)<<<<<<<.*>>>>>>> theirs', '- Ask when in doubt.', file.read_text())\n"
+        "file.write_text(text)\n"
+    )
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {script}")
+    assert xp(loc, "resolve", BRANCH) == 0
+    assert "decided: a" in capsys.readouterr().out
+    assert "- Ask when in doubt." in text(loc)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_landed_decisions_verify(tmp_path, side):
+    found = make_store(tmp_path / "s")
+    teach(found, "a", None, ("Be short.",))
+    git(found.repo.place, "branch", BRANCH)
+    teach(found, "a", ("Be short.",), ("Be short.", "Never ask.", "Say why."), branch=BRANCH)
+    teach(found, "a", ("Be short.",), ("Be short.", "Always ask."))
+    assert xp(found, "resolve", BRANCH, "--take", side) == 0
+    assert {finding.state for finding in verify(found, "main")} <= {"intact", "carried"}

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from xpstore.by_hand import Edited, TakeSide
+from xpstore.errors import RefusedError
+
+BASE = "## A\n\n- x\n- y\n"
+OURS = "## A\n\n- x\n- Always ask.\n- y\n- o\n"
+THEIRS = "## A\n\n- x\n- Never ask.\n- y\n- t\n"
+OURS_TAKEN = "## A\n\n- x\n- Always ask.\n- y\n- o\n- t\n"
+
+
+def test_taking_a_side_takes_it_only_where_the_sides_exclude_each_other():
+    """Whole-file `--ours` would drop what theirs added elsewhere."""
+    decider = TakeSide("ours")
+    assert decider(BASE, OURS, THEIRS, "x.md").text == OURS_TAKEN
+    assert decider.decided["x.md"].dropped == ("- Never ask.",)
+    other = TakeSide("theirs")
+    assert other(BASE, OURS, THEIRS, "x.md").text == OURS_TAKEN.replace("Always", "Never")
+    assert other.decided["x.md"].dropped == ("- Always ask.",)
+
+
+def test_what_merges_by_itself_is_not_decided():
+    decider = TakeSide("ours")
+    assert decider("- a\n", "- a\n- o\n", "- a\n- t\n", "x.md").text == "- a\n- o\n- t\n"
+    assert decider.decided == {}
+
+
+@pytest.mark.parametrize(("side", "text"), [("ours", None), ("theirs", "- b\n")])
+def test_a_deleted_page_is_decided_as_a_file(side, text):
+    decider = TakeSide(side)
+    result = decider("- a\n", None, "- b\n", "x.md")
+    assert (result.verdict, result.text) == ("PROVEN", text)
+    assert decider.decided["x.md"].dropped == (("- b\n",) if side == "ours" else ())
+
+
+def test_front_matter_is_taken_from_one_side():
+    base, ours, theirs = (f"---\nname: x\nwhen: {w}\n---\n\n- a\n" for w in ("now", "later", "soon"))
+    assert TakeSide("theirs")(base, ours, theirs, "x.md").text == theirs
+
+
+def test_a_person_edits_between_markers_and_is_asked_once():
+    shown: list[str] = []
+
+    def edit(path: str, text: str) -> str:
+        assert path == "x.md"
+        shown.append(text)
+        return OURS_TAKEN.replace("Always ask.", "Ask when in doubt.")
+
+    decider = Edited(edit)
+    for _ in range(2):
+        assert decider(BASE, OURS, THEIRS, "x.md").text == OURS_TAKEN.replace(
+            "Always ask.", "Ask when in doubt."
+        )
+    assert len(shown) == 1
+    assert "<<<<<<< ours\n- Always ask.\n" in shown[0]
+    assert decider.decided["x.md"].dropped == ("- Always ask.", "- Never ask.")
+
+
+@pytest.mark.parametrize("give_up", [lambda _, __: None, lambda _, text: text])
+def test_a_person_may_give_up(give_up):
+    result = Edited(give_up)(BASE, OURS, THEIRS, "x.md")
+    assert (result.verdict, result.text) == ("REFUSED", OURS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<<<<<<< ours\n{OURS_TAKEN}",
+        f"---\nname: [\n---\n{OURS_TAKEN}",
+        OURS_TAKEN.replace("- y", "- Never ask.\n- y"),
+    ],
+)
+def test_what_a_person_writes_is_checked_too(text):
+    with pytest.raises(RefusedError, match=r"x\.md"):
+        Edited(lambda _, __: text)(BASE, OURS, THEIRS, "x.md")

@@ -1,0 +1,66 @@
+"""Land a branch and decide where main has changed the same in a way that excludes it.
+
+Without --take, your editor shows each such page with markers (as git does: $VISUAL, $EDITOR). --take ours
+keeps what main says, --take theirs what the branch says, both only where they exclude each other: all else
+is merged. What was left out is listed, and stays in the evidence of its plan. Nothing moves before all pages
+are decided; markers that are left, broken front matter and opposite commands are refused.
+
+JSON: as xp land, and "decided": [{"page", "dropped": [text of one side that is not in the result]}]
+
+Exit code 1 where a page was left undecided, and, with --no-input and no --take, where there is one to
+decide (JSON: "conflicts", pages); 2 when there is no such branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from trainer.cli.land import as_object, describe
+from xpstore.cli.app import App, dry_run_option, json_option, pass_app
+from xpstore.cli.output import emit, note, paint
+
+if TYPE_CHECKING:
+    from xpstore.by_hand import Taken
+
+
+@click.command(help=__doc__)
+@click.argument("branch", metavar="BRANCH")
+@click.option("--take", type=click.Choice(["ours", "theirs"]), help="Whose word counts where both exclude.")
+@click.option("--onto", default="", metavar="BRANCH", help="Where to land.  [default: main of xp.toml]")
+@dry_run_option
+@json_option
+@click.option("--no-input", is_flag=True, help="Open no editor.")
+@pass_app
+def command(  # noqa: PLR0913  # the options of the verb
+    app: App, branch: str, *, take: str | None, onto: str, dry_run: bool, as_json: bool, no_input: bool
+) -> None:
+    """Land and decide; see the module's docstring."""
+    from xpstore.by_hand import Edited, TakeSide
+    from xpstore.landing import land
+
+    decider = TakeSide(cast("Taken", take)) if take else Edited(_none if no_input else _edit)
+    result = land(app.location(), branch, onto=onto, dry_run=dry_run, merge_page=decider)
+    decided = [decider.decided[path] for path in sorted(decider.decided)]
+    if as_json:
+        pages = [{"page": d.path.removesuffix(".md"), "dropped": list(d.dropped)} for d in decided]
+        emit({**as_object(result, dry_run=dry_run), "decided": pages})
+        return
+    for line in describe(result, app, dry_run=dry_run):
+        click.echo(line)
+    for page in decided:
+        click.echo(paint(f"decided: {page.path.removesuffix('.md')}"))
+        for text in page.dropped:
+            click.echo(paint(f"  left out: {text.strip()}"))
+
+
+def _edit(path: str, text: str) -> str | None:
+    """Return the text as edited; None where the editor was left without saving."""
+    note(f"xp: decide {path} between the markers")
+    return click.edit(text, extension=".md", require_save=True)  # a page's name has no place in a shell
+
+
+def _none(path: str, text: str) -> None:
+    """Leave it undecided."""
+    del path, text

@@ -1,0 +1,99 @@
+"""People decide what a merge refused: take one side of what is in conflict, or edit it between markers.
+
+What is not in conflict is merged as always, so that taking a side never takes the whole file. Nothing is
+written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from xpstore.conflict import question
+from xpstore.errors import RefusedError
+from xpstore.merge import merge
+from xpstore.merge_driver import drive
+from xpstore.resolution_check import check_text, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xpstore.merge import MergeResult
+
+Taken = Literal["ours", "theirs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One page that somebody decided."""
+
+    path: str
+    dropped: tuple[str, ...]
+    """Statements (or a whole file) that one side has and the result has not, word for word."""
+
+
+@dataclass
+class TakeSide:
+    """Merges pages, and takes one side wherever they exclude each other."""
+
+    side: Taken
+    decided: dict[str, Decided] = field(default_factory=dict)
+    """By path."""
+
+    def __call__(self, base: str | None, ours: str | None, theirs: str | None, where: str) -> MergeResult:
+        """Return the merged page; REFUSED where even one side of each hunk makes no sound page."""
+        result = merge(base, ours, theirs, where)
+        if result.verdict == "PROVEN":
+            return result
+        mine, yours = (ours, theirs) if self.side == "ours" else (theirs, ours)
+        conflict = question(base, ours, theirs, result, where)
+        if conflict is None:  # deleted on one side, or no page: then it is one file or the other
+            self.decided[where] = Decided(where, () if yours is None else (yours,))
+            return replace(result, text=mine, verdict="PROVEN")
+        chosen = [[s.text for s in hunk.of(self.side)] for hunk in conflict.hunks]
+        made = conflict.assemble(chosen)
+        added = [s for hunk in conflict.hunks for s in hunk.statements if s.is_added]
+        self.decided[where] = Decided(where, tuple(s.text for s in added if self.side not in s.sides))
+        return made
+
+
+@dataclass
+class Edited:
+    """Merges pages, and has a person edit those in conflict."""
+
+    edit: Callable[[str, str], str | None]
+    """Shows the text (path, text with markers) and returns the edited one; None = the person gave up."""
+    decided: dict[str, Decided] = field(default_factory=dict)
+    """By path."""
+    _known: dict[tuple[str | None, ...], str] = field(default_factory=dict)
+
+    def __call__(self, base: str | None, ours: str | None, theirs: str | None, where: str) -> MergeResult:
+        """Return the merged page; REFUSED where the person left it. The same question is put once.
+
+        Raises RefusedError where the edited text has markers left, does not parse, or commands opposite
+        things.
+        """
+        result = merge(base, ours, theirs, where)
+        if result.verdict == "PROVEN":
+            return result
+        asked = (base, ours, theirs, where)
+        if asked not in self._known:
+            marked = drive(_bytes(base), _bytes(ours), _bytes(theirs), where=where).data.decode()
+            text = self.edit(where, marked)
+            if text is None or text == marked:
+                return result
+            wrong = errors(check_text(asked[:3], text, where))
+            if wrong:
+                raise RefusedError(f"{where}: {'; '.join(wrong)}", hint="nothing was moved; run it again")
+            self._known[asked] = text
+        text = self._known[asked]
+        lines = {line.strip() for line in text.split("\n")}
+        lost = [
+            line for side in (ours, theirs) for line in (side or "").splitlines() if line.strip() not in lines
+        ]
+        self.decided[where] = Decided(where, tuple(dict.fromkeys(line for line in lost if line.strip())))
+        return replace(result, text=text or None, verdict="PROVEN")
+
+
+def _bytes(text: str | None) -> bytes:
+    return (text or "").encode()
