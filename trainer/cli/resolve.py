@@ -1,4 +1,4 @@
-"""Land a branch and decide where main has changed the same in a way that excludes it.
+"""Land a branch, and decide where main says the opposite.
 
 Without --take, your editor shows each such page with markers (as git does: $VISUAL, $EDITOR). --take ours
 keeps what main says, --take theirs what the branch says, both only where they exclude each other: all else

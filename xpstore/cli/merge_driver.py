@@ -1,4 +1,4 @@
-"""Merge one page for git, which calls this when both sides changed it.
+"""Merge one page for git, where both sides changed it.
 
 Set up once per clone, for git does not copy it: `git config merge.xp.driver "xp merge-driver %O %A %B %L
 %P"`, `git config merge.xp.recursive binary`, and `experiences/*.md merge=xp` in .gitattributes. What both
