@@ -434,9 +434,10 @@ def test_landings_of_two_branches_at_once(loc: Location) -> None:
     fsck(loc.repo.place)
 
 
+@pytest.mark.slow
 def test_landings_while_another_process_writes_to_main(loc: Location) -> None:
     teach(loc, "train/y", "c")
-    command = [sys.executable, "-m", "tests.writer", str(loc.repo.place), "main", "w", "25"]
+    command = [sys.executable, "-m", "tests.writer", str(loc.repo.place), "main", "w", "15"]
     writer = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     safe = [writer.stdout.readline()]  # it is at work
@@ -444,10 +445,10 @@ def test_landings_while_another_process_writes_to_main(loc: Location) -> None:
     out, err = writer.communicate(timeout=60)
     assert err == ""
     safe += out.splitlines()
-    assert len(safe) == 25
+    assert len(safe) == 15
     line = git(loc.repo.place, "log", "--first-parent", "--format=%H", "main").split()
     assert {commit_.strip() for commit_ in safe} <= {*line}
-    assert sorted(texts(loc, "main")) == sorted(["a", "b", "c", "old", *(f"w-{n}" for n in range(25))])
+    assert sorted(texts(loc, "main")) == sorted(["a", "b", "c", "old", *(f"w-{n}" for n in range(15))])
     assert len(line) == len(set(git(loc.repo.place, "log", "--format=%s", "main").splitlines()))
     assert git(loc.repo.place, "status", "--short") == ""
     fsck(loc.repo.place)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +20,9 @@ from xpstore.location import Location
 from xpstore.plan import RolloutRef
 from xpstore.sync import sync
 from xpstore.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 BRANCH = "train/x"
@@ -197,6 +202,7 @@ def test_an_old_clone_that_published_meanwhile_does_not_bring_it_back(one: Locat
     assert one.repo.ref(EVIDENCE) == two.repo.ref(EVIDENCE)
 
 
+@pytest.mark.slow
 def test_clones_that_write_and_sync_at_once(one: Location, tmp_path: Path) -> None:
     clones = [tmp_path / f"clone-{number}" for number in range(2)]
     for clone in clones:
@@ -213,6 +219,32 @@ def test_clones_that_write_and_sync_at_once(one: Location, tmp_path: Path) -> No
     assert {*plans} <= history.reachable_plan_ids(one, ["main"])
     assert len(texts(one, "main")) == 7
     sound(one)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """Serve the folder over git's own protocol and yield its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ["--listen=127.0.0.1", f"--port={port}", "--export-all", "--enable=receive-pack", "--verbose"]
+    command = ["git", "daemon", *options, f"--base-path={tmp_path}", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as daemon:
+        assert daemon.stderr is not None
+        assert "Ready to rumble" in daemon.stderr.readline()
+        yield f"git://127.0.0.1:{port}/shared.git"
+        daemon.terminate()
+
+
+def test_over_the_network(one: Location, two: Location, url: str) -> None:
+    for loc in (one, two):
+        git(loc.repo.place, "remote", "set-url", "origin", url)
+    teach(one, "a")
+    teach(two, "b")
+    sync(Location.find(one.repo.place))
+    assert "refs/heads/main" in sync(Location.find(two.repo.place)).published
+    assert sorted(texts(two, "main")) == ["a", "b", "old"]
+    sound(two)
 
 
 def test_plans_cite_rollouts_that_come_with_them(one: Location, two: Location) -> None:
