@@ -1,6 +1,6 @@
-"""Share candidates too: xp sync, and these branches with it, all or nothing.
+"""Sync, and share candidates too, all or nothing.
 
-Without BRANCH it is every open candidate. One that was brought up to date here replaces what the shared
+Without BRANCH it shares every open candidate. One that was brought up to date here replaces what the shared
 repository has of it; one that has other commits there is refused.
 
 JSON: as xp sync
