@@ -62,6 +62,17 @@ class _Version:
     """By key."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """What a commit did to the statements; all by key."""
+
+    entry: Entry
+    before: Mapping[str, Statement]
+    after: Mapping[str, Statement]
+    written: Mapping[str, Statement]
+    """Those that it added, or gave another text."""
+
+
 @dataclass(slots=True)
 class PageHistory:
     """The commits that changed a page."""
@@ -74,6 +85,9 @@ class PageHistory:
     """All names of the page."""
     _versions: dict[str, _Version] = field(default_factory=dict)
     _known: dict[str, Entry] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)
+    """Text of a statement → its key."""
+    _writings: list[_Writing] | None = None
 
     @classmethod
     def read(cls, loc: Location, tip: str, name: str) -> PageHistory:
@@ -108,17 +122,23 @@ class PageHistory:
 
         The last one brought it. The others gave it new figures, or put it into other words.
         """
+        if self._writings is None:
+            self._writings = [self._writing(entry, change) for entry, change in self._older(None)]
         key = statement.key
-        for entry, change in self._older(None):
-            before, after = (self._version(blob).statements for blob in (change.before, change.after))
-            new, old = after.get(key), before.get(key)
-            if new is None or (old is not None and old.text == new.text):
+        for writing in self._writings:
+            new = writing.written.get(key)
+            if new is None:
                 continue
-            yield self.entry(entry.commit), new.text
-            if old is None:
-                key = _reworded(new, before, after)
+            yield self.entry(writing.entry.commit), new.text
+            if key not in writing.before:
+                key = _reworded(new, writing.before, writing.after)
                 if not key:
                     return
+
+    def _writing(self, entry: Entry, change: Change) -> _Writing:
+        before, after = (self._version(blob).statements for blob in (change.before, change.after))
+        written = {key: s for key, s in after.items() if key not in before or before[key].text != s.text}
+        return _Writing(entry, before, after, written)
 
     def _older(self, than: Entry | None) -> Iterator[tuple[Entry, Change]]:
         """Yield the writing commits after one, or all, each with what it did to the page."""
@@ -132,11 +152,17 @@ class PageHistory:
         found = self._versions.get(blob)
         if found is None:
             text = self.loc.repo.blob(blob).decode("utf-8", "replace") if blob else ""
-            statements = {p.statement.key: p.statement for p in placed(text)}
+            statements = {self._key(p.statement): p.statement for p in placed(text)}
             found = self._versions[blob] = _Version(
                 frozenset(text.replace("\r\n", "\n").split("\n")), statements
             )
         return found
+
+    def _key(self, statement: Statement) -> str:
+        """Return its key; versions have most of their statements in common."""
+        if statement.text not in self._keys:
+            self._keys[statement.text] = statement.key
+        return self._keys[statement.text]
 
 
 def _reworded(new: Statement, before: Mapping[str, Statement], after: Mapping[str, Statement]) -> str:
