@@ -1,4 +1,4 @@
-"""Learn from the store's cases or from recorded rollouts: one commit per lesson.
+"""Learn from cases or recorded rollouts: one commit per lesson.
 
 Without FILE: the environment that xp.toml names runs the cases of main. The test cases are evaluated (what is
 on record is not paid for again), the training cases are tried and learned from, and the test cases are
