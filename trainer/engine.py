@@ -114,7 +114,7 @@ class PolicyTrainingEngine:
     ) -> Planned:
         """Plan on the policy as it is now, apply, and plan again when it moved meanwhile.
 
-        Raises ComponentError when the policy keeps moving.
+        Raises ComponentError when the policy keeps moving; the last plan is kept.
         """
         refs = {a.rollout.id: _ref(a) for a in analyses}
         for _ in range(PLAN_ATTEMPTS):
@@ -127,9 +127,11 @@ class PolicyTrainingEngine:
             result = await self._updater.apply(plan, latest, context.apply_context)
             if not result.conflict:
                 return Planned(plan, result)
+        branches = await self._updater.keep(plan, context.apply_context)
+        kept = "".join(f"; the plan is on {b}: `xp resolve {b}`" for b in branches)
         raise ComponentError(
             f"the policy moved {PLAN_ATTEMPTS} times while a plan was made: {'; '.join(result.errors)}",
-            hint="run it again; the rollouts are kept",
+            hint=f"run it again; the rollouts are kept{kept}",
         )
 
     async def reload(self) -> ExperienceSet:

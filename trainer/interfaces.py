@@ -127,6 +127,10 @@ class PolicyUpdater(Protocol):
         """Return what was written; on a guard's no, `errors` and the set that was passed in."""
         ...
 
+    async def keep(self, plan: PolicyUpdatePlan, context: ApplyContext) -> tuple[str, ...]:
+        """Keep a plan that could not be applied; return the branches it is on, none where nothing is kept."""
+        ...
+
     def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> PolicyHandle:
         """Return the live policy that plans are applied to; `policy_set` is how it was last seen."""
         ...

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import history, layout, ledger
+from xpstore import history, kept, layout, ledger
 from xpstore.experience import STATUSES
 from xpstore.serving import readable
 from xpstore.snapshot import snapshot
@@ -42,7 +42,7 @@ class Overview:
     open_rollouts: int
     """Those that no plan or verdict was made of yet."""
     conflicts: tuple[str, ...]
-    """Branches that keep a merge which was refused."""
+    """Branches that keep a plan which was refused and has not landed."""
 
 
 def overview(loc: Location) -> Overview:
@@ -63,9 +63,5 @@ def overview(loc: Location) -> Overview:
         ),
         rollouts=len(unfinished),
         open_rollouts=sum(unfinished),
-        conflicts=tuple(ref.removeprefix(layout.HEADS) for ref in loc.repo.refs(_conflicts(loc))),
+        conflicts=kept.waiting(loc),
     )
-
-
-def _conflicts(loc: Location) -> str:
-    return f"{loc.evidence_ref.rpartition('/')[0]}/conflict/"

@@ -135,11 +135,14 @@ def test_a_policy_that_never_stands_still_is_an_error_with_a_hint():
             self.tries += 1
             return PolicyApplyResult(updated_policy_set=policy_set, errors=("moved",), conflict=True)
 
+        async def keep(self, plan, context):
+            return ("xp/conflict/12",)
+
     updater = NeverStill()
     done = analyses_of(rollout("a"))
     part = engine(updater=updater)
     edits, _ = asyncio.run(part.estimate(done, [], ExperienceSet(root_uri=""), CONTEXT))
     with pytest.raises(ComponentError, match="moved") as caught:
         asyncio.run(part.plan_and_apply(edits.gradients, done, CONTEXT))
-    assert caught.value.hint
+    assert "the plan is on xp/conflict/12: `xp resolve xp/conflict/12`" in caught.value.hint
     assert updater.tries == PLAN_ATTEMPTS

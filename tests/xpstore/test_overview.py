@@ -21,7 +21,8 @@ def test_counts_of_everything(tmp_path):
     commit(loc, [make_plan(loc, upsert("c", page("c")))], "train/x")
     waiting = evidence.ledger_file("e" * 20, {"event": "received"})
     evidence.write(loc, [waiting], "Receive")
-    git(tmp_path / "s", "branch", "xp/conflict/1234")
+    commit(loc, [make_plan(loc, upsert("d", page("d")))], "xp/conflict/1234")
+    git(tmp_path / "s", "branch", "xp/conflict/5678")  # landed
     now = overview(loc)
     assert list(now.statuses.items()) == [("draft", 1), ("production", 1)]
     assert now.candidates == (Candidate("train/x", 1),)

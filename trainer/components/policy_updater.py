@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,11 @@ from trainer.journal import GitJournal, NoJournal
 from trainer.plan_parts import independent_parts
 from xpstore.commit import commit
 from xpstore.config import Limits
-from xpstore.errors import ConflictError, XpError
+from xpstore.errors import ConflictError, NotFoundError, XpError
 from xpstore.evidence import listing
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.guards import check_items
+from xpstore.kept import keep
 from xpstore.names import check_name, fold
 from xpstore.plan import PolicyApplyResult
 from xpstore.snapshot import snapshot
@@ -50,6 +52,11 @@ class DryRunPolicyUpdater:
             plans=parts,
             metadata={"dry_run": True},
         )
+
+    async def keep(self, plan: PolicyUpdatePlan, context: ApplyContext) -> tuple[str, ...]:
+        """Keep nothing: there are no branches."""
+        del plan, context
+        return ()
 
     def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> MemoryPolicy:
         """Return the set itself: there is nothing else."""
@@ -94,6 +101,21 @@ class GitPolicyUpdater:
         except ConflictError as error:
             return PolicyApplyResult(updated_policy_set=policy_set, errors=(error.message,), conflict=True)
 
+    async def keep(self, plan: PolicyUpdatePlan, context: ApplyContext) -> tuple[str, ...]:
+        """Put each independent part of the plan on a branch of its own, for `xp resolve`."""
+        del context
+
+        def write(location: Location) -> tuple[str, ...]:
+            branches: list[str] = []
+            for part in independent_parts(plan.model_copy(update={"store_id": location.config.id})):
+                with suppress(
+                    ConflictError, NotFoundError
+                ):  # made on no commit: there is nothing that it applies to
+                    branches.append(keep(location, part))
+            return tuple(branches)
+
+        return await self._door.call(write)
+
     def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> BranchPolicy:
         """Return the branch."""
         del policy_set  # the branch itself says how it is
@@ -132,6 +154,11 @@ class MemoryFilePolicyUpdater:
             deleted_uris=_uris(plan, "delete_experience"),
             plans=parts,
         )
+
+    async def keep(self, plan: PolicyUpdatePlan, context: ApplyContext) -> tuple[str, ...]:
+        """Keep nothing: there are no branches."""
+        del plan, context
+        return ()
 
     def policy(self, policy_set: ExperienceSet, context: ApplyContext) -> DirectoryPolicy:
         """Return the directory."""

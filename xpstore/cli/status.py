@@ -64,3 +64,4 @@ def _lines(location: Location, now: Overview) -> Iterator[str]:
         yield "Conflicts that wait for a decision:"
         for branch in now.conflicts:
             yield paint(f"  {branch}", "red")
+        yield paint(f"  (xp resolve {now.conflicts[0]} to decide)")

@@ -215,3 +215,29 @@ def test_again_gives_the_same_edit_an_id_of_its_own(tmp_path):
     first, second = asyncio.run(run())
     door.close()
     assert first != second
+
+
+def test_what_cannot_be_applied_is_kept_where_there_are_branches(parts):
+    apply(parts, upsert("a", page("a", "one")))
+    updater, handle = parts
+
+    async def run():
+        seen = await handle.reload()
+        made = plan(upsert("a", page("a", "two"), before=page("a", "one")))
+        made = made.model_copy(update={"base_commit": seen.snapshot_id})
+        await updater.apply(plan(upsert("a", page("a", "three"), before=page("a", "one"))), seen, CONTEXT)
+        refused = await updater.apply(made, seen, CONTEXT)
+        assert refused.conflict
+        return await updater.keep(made, CONTEXT)
+
+    branches = asyncio.run(run())
+    assert all(branch.startswith("xp/conflict/") for branch in branches)
+    assert len(branches) == isinstance(updater, GitPolicyUpdater)
+
+
+def test_a_plan_that_was_made_on_nothing_cannot_be_kept(parts):
+    apply(parts, upsert("a", page("a", "one")))
+    updater, _ = parts
+    for name in ("a", "b"):
+        made = plan(upsert(name, page(name, "three"), before=page(name, "two")))
+        assert asyncio.run(updater.keep(made, CONTEXT)) == ()

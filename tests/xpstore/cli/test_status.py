@@ -10,7 +10,7 @@ def test_status_tells_how_the_store_stands(store):
     commit(loc, [make_plan(loc, upsert("new-page", "Do this.\n"))], "train/x")
     store.write("broken", "---\na: [\n---\n")
     store.commit()
-    store.git("branch", "xp/conflict/12ab")
+    commit(loc, [make_plan(loc, upsert("other", "Do that.\n"))], "xp/conflict/12ab")
     code, out, err = store.xp("status")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -28,6 +28,7 @@ def test_status_tells_how_the_store_stands(store):
         "  (xp land train/x to accept)",
         "Conflicts that wait for a decision:",
         "  xp/conflict/12ab",
+        "  (xp resolve xp/conflict/12ab to decide)",
     ]
 
 

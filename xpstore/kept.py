@@ -1,0 +1,42 @@
+"""Plans that could not be applied are kept: each on a branch of its own, where `xp resolve` finds it.
+
+The branch `xp/conflict/<plan id>` starts at the commit that the plan was made on, so it applies there as it
+is, with its evidence; landing it is then a matter of deciding what the two sides exclude.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xpstore import layout
+from xpstore.commit import commit
+
+if TYPE_CHECKING:
+    from xpstore.location import Location
+    from xpstore.plan import PolicyUpdatePlan
+
+
+def folder(loc: Location) -> str:
+    """Return the full name of the folder of branches that keep plans, with a slash at its end."""
+    return f"{loc.evidence_ref.rpartition('/')[0]}/conflict/"
+
+
+def keep(loc: Location, plan: PolicyUpdatePlan) -> str:
+    """Put the plan on a branch of its own and return the branch's short name; once more changes nothing.
+
+    Raises what `commit` raises where not even the plan's own base can take it.
+    """
+    branch = f"{folder(loc)}{plan.plan_id}".removeprefix(layout.HEADS)
+    commit(loc, [plan], branch, start=plan.base_commit or "")
+    return branch
+
+
+def waiting(loc: Location) -> tuple[str, ...]:
+    """Return the short names of the branches whose plans have not landed on main."""
+    main = loc.tip_of(loc.main_ref)
+    tips = {ref: loc.repo.ref(ref) for ref in loc.repo.refs(folder(loc))}
+    return tuple(
+        ref.removeprefix(layout.HEADS)
+        for ref, tip in tips.items()
+        if tip is None or main is None or not loc.repo.is_ancestor(tip, main)
+    )
