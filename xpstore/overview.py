@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import history, kept, layout, ledger
+from xpstore import history, kept, layout, ledger, tracking
 from xpstore.experience import STATUSES
 from xpstore.serving import readable
 from xpstore.snapshot import snapshot
@@ -43,6 +43,8 @@ class Overview:
     """Those that no plan or verdict was made of yet."""
     conflicts: tuple[str, ...]
     """Branches that keep a plan which was refused and has not landed."""
+    only_local: tuple[str, ...]
+    """Main, evidence and candidates that no remote had whole when it was last seen."""
 
 
 def overview(loc: Location) -> Overview:
@@ -52,6 +54,8 @@ def overview(loc: Location) -> Overview:
     pages, unreadable = readable(snapshot(loc, commit, parsed=True))
     counts = Counter(page.status for page in pages)
     unfinished = [ledger.is_open(events) for _, events in ledger.ledgers(loc)]
+    candidates = history.candidates(loc)
+    shared = [loc.main_ref, loc.evidence_ref, *(f"{layout.HEADS}{branch}" for branch in candidates)]
     return Overview(
         branch=head.removeprefix(layout.HEADS),
         commit=commit,
@@ -59,9 +63,10 @@ def overview(loc: Location) -> Overview:
         unreadable=unreadable,
         candidates=tuple(
             Candidate(branch, sum(1 for _ in history.log(loc, f"{loc.config.main}..{branch}")))
-            for branch in history.candidates(loc)
+            for branch in candidates
         ),
         rollouts=len(unfinished),
         open_rollouts=sum(unfinished),
         conflicts=kept.waiting(loc),
+        only_local=tuple(ref.removeprefix(layout.HEADS) for ref in tracking.unpublished(loc.repo, shared)),
     )

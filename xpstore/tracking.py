@@ -12,6 +12,8 @@ from xpstore import layout
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from xpstore.git import Repo
 
 
@@ -48,3 +50,12 @@ def below(repo: Repo, prefix: str) -> dict[str, str]:
     for remote in sorted(repo.remotes):
         found |= repo.refs(f"{layout.REMOTES}{remote}/{branch}")
     return found
+
+
+def unpublished(repo: Repo, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of these branches, full names, that no remote had whole when it was last seen."""
+    return tuple(
+        ref
+        for ref in names
+        if (tip := repo.ref(ref)) and not any(repo.is_ancestor(tip, at) for at in copies(repo, ref).values())
+    )

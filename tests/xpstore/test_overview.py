@@ -5,6 +5,7 @@ from xpstore import evidence
 from xpstore.commit import commit
 from xpstore.location import Location
 from xpstore.overview import Candidate, overview
+from xpstore.sync import sync
 
 
 def test_an_empty_store(tmp_path):
@@ -47,3 +48,13 @@ def test_an_unborn_branch_shows_main(tmp_path):
     git(tmp_path / "s", "symbolic-ref", "HEAD", "refs/heads/new")
     now = overview(Location.find(tmp_path / "s"))
     assert (now.branch, now.statuses) == ("new", {"production": 1})
+
+
+def test_what_no_remote_has_is_only_local(tmp_path):
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "shared.git")
+    loc = make_store(tmp_path / "s")
+    commit(loc, [make_plan(loc, upsert("a", page("a")))], "train/x")
+    git(tmp_path / "s", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    assert overview(loc).only_local == ("main", "xp/evidence", "train/x")
+    sync(Location.find(tmp_path / "s"))
+    assert overview(Location.find(tmp_path / "s")).only_local == ("train/x",)

@@ -71,3 +71,16 @@ def test_a_folder_of_branches_is_no_remote(clone: Repo) -> None:
     git(clone.place, "update-ref", "refs/remotes/origin/topic/main", "origin/main")
     assert list(tracking.copies(clone, MAIN)) == ["refs/remotes/origin/main"]
     assert list(tracking.below(clone, "refs/heads/topic/")) == ["refs/remotes/origin/topic/main"]
+
+
+def test_what_no_remote_had_is_unpublished(clone: Repo) -> None:
+    assert tracking.unpublished(clone, [MAIN, "refs/heads/none"]) == ()  # there is no such branch here
+    git(clone.place, "branch", "-q", "main", "origin/main")
+    assert tracking.unpublished(clone, [MAIN]) == ()
+    commit_in_hub(clone)
+    git(clone.place, "fetch", "-q", "origin")
+    assert tracking.unpublished(clone, [MAIN]) == ()
+    identify(clone.place)
+    git(clone.place, "switch", "-q", "main")
+    git(clone.place, "commit", "-q", "--allow-empty", "-m", "mine")
+    assert tracking.unpublished(clone, [MAIN]) == (MAIN,)

@@ -2,7 +2,7 @@
 
 JSON: {"store": {"id", "name", "prefix", "repository", "main"}, "branch", "commit", "statuses": {status:
 count}, "unreadable": {name: why}, "candidates": [{"branch", "plans"}], "rollouts", "open_rollouts",
-"conflicts": [branch]}
+"conflicts": [branch], "only_local": [branch]}
 """
 
 from __future__ import annotations
@@ -65,3 +65,7 @@ def _lines(location: Location, now: Overview) -> Iterator[str]:
         for branch in now.conflicts:
             yield paint(f"  {branch}", "red")
         yield paint(f"  (xp resolve {now.conflicts[0]} to decide)")
+    if now.only_local:
+        remotes = location.repo.remotes
+        how = "xp sync and xp publish share it" if remotes else "there is no remote"
+        yield paint(f"Only local: {', '.join(now.only_local)} ({how})")

@@ -29,6 +29,7 @@ def test_status_tells_how_the_store_stands(store):
         "Conflicts that wait for a decision:",
         "  xp/conflict/12ab",
         "  (xp resolve xp/conflict/12ab to decide)",
+        "Only local: main, xp/evidence, train/x (there is no remote)",
     ]
 
 
