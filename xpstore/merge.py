@@ -36,7 +36,8 @@ class MergeResult:
     """None = the file is deleted. Where refused, ours as it was."""
     overlaps: tuple[Overlap, ...]
     account: tuple[Entry, ...]
-    verdict: Literal["PROVEN", "REFUSED"]
+    verdict: Literal["PROVEN", "VERIFIED", "REFUSED"]
+    """VERIFIED = a resolver had a part in it, and its decision passed every check (resolution.py)."""
 
 
 MergePage: TypeAlias = "Callable[[str | None, str | None, str | None, str], MergeResult]"

@@ -6,7 +6,7 @@ text may be written; ours is returned as it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from xpstore.account_check import Objection
@@ -64,6 +64,26 @@ def resolve(
             verdict: Literal["PROVEN", "VERIFIED"] = "VERIFIED" if resolver.model else "PROVEN"
             return Resolved(text, verdict, merged, conflict, answer.account, objections)
     return Resolved(merged.text, merged.verdict, merged, conflict, (), objections)
+
+
+@dataclass
+class Asking:
+    """Merges pages for a landing, and asks a resolver; keeps what every merge came to.
+
+    Hand it to `landing.land` as `merge_page`. Where main moves meanwhile, only new questions are asked.
+    """
+
+    resolver: Resolver
+    resolved: dict[tuple[str | None, str | None, str | None, str], Resolved] = field(default_factory=dict)
+    """By base, ours, theirs and path."""
+
+    def __call__(self, base: str | None, ours: str | None, theirs: str | None, where: str) -> MergeResult:
+        """Return the merged page with the verdict of `resolve`."""
+        asked = (base, ours, theirs, where)
+        if asked not in self.resolved:
+            self.resolved[asked] = resolve(base, ours, theirs, self.resolver, where)
+        done = self.resolved[asked]
+        return replace(done.merged, text=done.text, verdict=done.verdict)
 
 
 def _made(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import git, make_store, page
+from xpstore.overview import overview
 from xpstore.page_check import check
 
 if TYPE_CHECKING:
@@ -90,3 +91,15 @@ def test_a_link_in_the_place_of_all_experiences(tmp_path: Path) -> None:
     (loc.repo.place / "experiences").symlink_to(tmp_path / "elsewhere")
     problems, _ = found(loc)
     assert problems == ["experiences: it is a symbolic link or a submodule, and neither is followed"]
+
+
+def test_conflict_markers_in_front_matter_are_a_problem_and_not_a_page_less(loc: Location) -> None:
+    """A page that was committed with markers must not just be skipped."""
+    text = page("marked", "x").replace(
+        "name: marked", "<<<<<<< HEAD\nname: marked\n=======\nname: m\n>>>>>>> x"
+    )
+    write(loc, "marked.md", text.encode())
+    problems, _ = found(loc)
+    assert len(problems) == 1
+    assert "experiences/marked.md" in problems[0]
+    assert "marked" in overview(loc).unreadable

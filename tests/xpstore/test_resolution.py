@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from xpstore.resolution import resolve
+from tests.builders import git, make_plan, make_store, page, upsert
+from xpstore.commit import commit
+from xpstore.errors import ConflictError
+from xpstore.landing import land
+from xpstore.resolution import Asking, resolve
 from xpstore.resolver import Claim, Declined, OfflineResolver, Resolution
 
 if TYPE_CHECKING:
@@ -170,3 +174,39 @@ def test_the_offline_resolver_refuses_opposite_commands():
     resolved = resolve("- x\n", "- x\n- Always ask.\n", "- x\n- Never ask.\n", OfflineResolver())
     assert resolved.verdict == "REFUSED"
     assert [o.check for o in resolved.objections] == ["declined"]
+
+
+@pytest.fixture
+def loc(tmp_path):
+    """A store whose main and candidate learned opposite things from the same page."""
+    found = make_store(tmp_path / "s")
+    first = page("a", "Be short.")
+    commit(found, [make_plan(found, upsert("a", first))], "main")
+    lessons = {"train/x": "Never ask.", "main": "Always ask."}
+    plans = {
+        branch: make_plan(found, upsert("a", page("a", "Be short.", lesson), before=first))
+        for branch, lesson in lessons.items()
+    }
+    for branch, plan in plans.items():
+        commit(found, [plan], branch)
+    return found
+
+
+def test_a_landing_asks_a_resolver_once_per_question(loc):
+    answer = Resolution(
+        (("- Never ask.",),), (Claim(1, "dropped", reason="the opposite stays"), Claim(2, "kept"))
+    )
+    model = Scripted([answer])
+    asking = Asking(model)
+    for dry_run in (True, False):
+        assert land(loc, "train/x", merge_page=asking, dry_run=dry_run).state == "landed"
+    assert [done.verdict for done in asking.resolved.values()] == ["VERIFIED"]
+    assert len(model.told) == 1
+    assert git(loc.repo.place, "show", "main:experiences/a.md").endswith("- Be short.\n- Never ask.")
+
+
+def test_a_landing_that_a_resolver_cannot_decide_moves_nothing(loc):
+    before = git(loc.repo.place, "rev-parse", "main")
+    with pytest.raises(ConflictError):
+        land(loc, "train/x", merge_page=Asking(OfflineResolver()))
+    assert git(loc.repo.place, "rev-parse", "main") == before
