@@ -9,6 +9,7 @@ from importlib import import_module
 
 # Public name → the module that has it.
 _HOME = {
+    "Blame": "xpstore.blame",
     "Conflict": "xpstore.errors",
     "ConflictError": "xpstore.errors",
     "Document": "xpstore.document",

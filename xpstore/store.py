@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from xpstore import (
+    blame,
     commit,
     evaluation,
     evidence,
@@ -27,6 +28,7 @@ from xpstore.location import Location
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from xpstore.blame import Blame
     from xpstore.commit import Landed
     from xpstore.evaluation import EvaluationRecord
     from xpstore.events import Entry
@@ -138,6 +140,10 @@ class ExperienceStore:
     def show(self, plan_or_rev: str) -> Review:
         """Return a plan with its diff and the evidence of each lesson. Raises NotFoundError."""
         return review.show(self.location, plan_or_rev)
+
+    def blame(self, name: str, ref: str = "") -> Blame:
+        """Return who wrote each line of an experience, and on what evidence. Raises NotFoundError."""
+        return blame.blame(self.location, name, ref or self.main, evidence=True)
 
     def diff(self, a: str, b: str, name: str | None = None) -> str:
         """Return git's diff of the experiences between two revisions. Raises NotFoundError."""

@@ -31,6 +31,8 @@ def test_the_face_reads_and_changes_one_store(tmp_path: Path):
     assert (opened.id, opened.main) == (loc.config.id, "main")
     assert opened.show(lesson.plan.plan_id).lessons
     assert "+- One." in opened.diff("main", "train/1")
+    line = opened.blame("a", "train/1").lines[-1]
+    assert (line.text, line.origin.lessons[0].rollouts[0].id) == ("- One.", lesson.rollout)
     assert opened.snapshot("train/1", parsed=True).by_name["a"].document.statements()
     with opened.library("train/1") as library:
         assert [experience.name for experience, _ in library.search("one", 5)] == ["a"]
