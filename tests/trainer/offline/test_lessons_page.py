@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import trainer.offline
 from trainer.offline.grammar import FAMILIES, parse_lesson
 from xpstore.document import Document
 
-TEXT = (Path(__file__).resolve().parent.parent / "LESSONS.md").read_text(encoding="utf-8")
+TEXT = Path(trainer.offline.__file__).with_name("LESSONS.md").read_text(encoding="utf-8")
 
 
 def test_every_sentence_of_the_page_is_of_the_grammar() -> None:
