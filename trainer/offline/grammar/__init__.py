@@ -1,6 +1,7 @@
 """The grammar of lessons: sentences that people write and read, and that a transcript can be checked against.
 
-`trainer/offline/LESSONS.md` shows it to people; the scripted agents (`trainer.environments.scripted`) read it with this parser.
+`trainer/offline/LESSONS.md` shows it to people; the scripted agents (`trainer.environments.scripted`) read it
+with this parser.
 
     decision     Do not call `T` when CONDITION.
     refused      Do not call `T` when CONDITION: it answers “ERROR”.
