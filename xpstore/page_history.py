@@ -153,9 +153,8 @@ class PageHistory:
         if found is None:
             text = self.loc.repo.blob(blob).decode("utf-8", "replace") if blob else ""
             statements = {self._key(p.statement): p.statement for p in placed(text)}
-            found = self._versions[blob] = _Version(
-                frozenset(text.replace("\r\n", "\n").split("\n")), statements
-            )
+            lines = text.replace("\r\n", "\n").split("\n") if blob else ()
+            found = self._versions[blob] = _Version(frozenset(lines), statements)
         return found
 
     def _key(self, statement: Statement) -> str:

@@ -96,4 +96,5 @@ def test_undoing_writes_nothing(loc: Location):
     undoing = history.entries[0]
     assert history.writer("- Two.", undoing).commit == second
     assert history.writer("- One.", undoing).commit == first
+    assert history.writer("", undoing).commit == first
     assert history.writer("- Never.", undoing) is undoing
