@@ -2,6 +2,7 @@
 
 A run is named by what it starts from: the experiences of main, the training cases, seed, environment and
 learner. So the same command finds the branch and the rollouts of a run that was interrupted and goes on.
+A run that has landed and was undone since is not gone on with; the same command starts another one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from xpstore.model import Frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pydantic import JsonValue
 
     from trainer.domain import Case
     from trainer.environment import World
@@ -147,6 +150,20 @@ async def train_loop(
     )
 
 
+def _free_run_id(location: Location, start: str, name: list[JsonValue]) -> str:
+    """Return the id of the run of this name; where its commits are in main's past, of the next one.
+
+    Main has the pages of before again, so somebody took back what that run had landed: going on with it
+    could change nothing.
+    """
+    while True:
+        run_id = content_id(name)[:8]
+        tip = location.tip_of(f"{location.candidate_prefix}{run_id}")
+        if tip is None or tip == start or not location.repo.is_ancestor(tip, start):
+            return run_id
+        name = [*name, tip]
+
+
 def _prepare(location: Location, options: LoopOptions) -> Run:
     config = location.config
     world = world_of(config.environment)
@@ -155,12 +172,12 @@ def _prepare(location: Location, options: LoopOptions) -> Run:
     cases = tuple(suites["train"][: options.train_limit])
     seed = config.evaluation.seed if options.seed is None else options.seed
     who = world.environment
-    name = [
+    name: list[JsonValue] = [
         experiences_at(location, start),
         *(suite_digest(cases), options.trials, seed, LEARNER),
         *(world.id, who.agent, who.model, who.simulator, who.version),
     ]
-    run_id = content_id(name)[:8]
+    run_id = _free_run_id(location, start, name)
     measurement = Measurement(
         world=world,
         suite="test",

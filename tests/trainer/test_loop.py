@@ -83,6 +83,18 @@ def test_the_same_command_again_runs_nothing(store, desk):
     assert again.epochs[0].commits == ()
 
 
+def test_a_run_that_landed_and_was_undone_is_not_gone_on_with(store):
+    first, _ = run(store)
+    git(store, "merge", "-q", "--ff-only", first.branch)
+    git(store, "revert", "--no-edit", f"main~{len(first.epochs[0].commits)}..main")
+    second, _ = run(store)
+    assert second.run_id != first.run_id
+    assert second.epochs[0].taken_up == 0
+    assert git(store, "merge-base", "main", second.branch) == git(store, "rev-parse", "main")
+    again, _ = run(store)
+    assert again.run_id == second.run_id
+
+
 @pytest.mark.parametrize("other", [{"seed": 6}, {"trials": 3}, {"train_limit": 2}])
 def test_another_seed_or_suite_is_another_run(store, desk, other):
     async def run_id(**options):
