@@ -20,7 +20,7 @@ from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
 from xpstore.loose import LooseObjects, ref_files
-from xpstore.objects import Commit, GitObject, Person, Tree, parse_tree
+from xpstore.objects import EMPTY_TREE, Commit, GitObject, Person, Tree, parse_tree
 from xpstore.reader import TreeReader
 from xpstore.refs import Move, PlainRefs
 
@@ -301,6 +301,8 @@ class Repo(TreeReader):
 
     def read_tree(self, tree_id: str) -> Tree:
         """Return one tree."""
+        if tree_id == EMPTY_TREE:  # git knows it without an object
+            return parse_tree(b"")
         known = self._known.trees.get(tree_id)
         if known is None:
             data = self._read(tree_id, ObjectType.TREE)

@@ -7,6 +7,7 @@ import pytest
 from tests.builders import git, identify
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.git import Busy, Move, Repo
+from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,3 +230,9 @@ def test_person_is_the_user_of_git_or_neutral(repo: Repo) -> None:
     assert again.person().email == "xpstore@xpstore.invalid"
     git(repo.place, "config", "user.name", "Sam")
     assert again.person().name == "Sam"
+
+
+def test_the_empty_tree_needs_no_object(repo: Repo) -> None:
+    empty = git(repo.place, "commit-tree", "-m", "nothing", EMPTY_TREE).strip()
+    assert list(repo.files(repo.commit(empty).tree)) == []
+    assert repo.entry(repo.commit(empty).tree, "xp.toml") is None
