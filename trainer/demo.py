@@ -15,7 +15,7 @@ import trainer
 from trainer.environments.order_desk import suites
 from trainer.loop import LoopOptions, train_loop
 from trainer.suite import write_suite
-from xpstore.errors import RepositoryError, UsageError
+from xpstore.errors import RepositoryError
 from xpstore.init import init
 from xpstore.landing import land
 from xpstore.location import Location
@@ -67,9 +67,7 @@ def source_of(seed: int | None) -> Source:
 
 
 def make(where: Path, seed: int | None = None) -> Location:
-    """Make the store of the demo. Raises UsageError where something is there already."""
-    if where.exists() and (not where.is_dir() or any(where.iterdir())):
-        raise UsageError(f"{where} is there already", hint="name another directory: xp demo DIR")
+    """Make the store of the demo. Raises UsageError where a file of it is there already."""
     return init(where, source=source_of(seed))
 
 

@@ -11,7 +11,7 @@ from trainer.environments.order_desk.rules import Forbidden
 from trainer.offline.grammar import Avoid, parse_lesson
 from trainer.suite import read_suite
 from xpstore.document import Document
-from xpstore.errors import RepositoryError, UsageError
+from xpstore.errors import RepositoryError
 
 
 def test_the_cases_are_those_of_the_seed_that_the_sample_names():
@@ -69,14 +69,6 @@ def test_the_store_has_the_sample_and_nothing_else(tmp_path):
         "experiences/words-for-customers.md",
         "xp.toml",
     ]
-
-
-def test_nothing_is_overwritten(tmp_path):
-    (tmp_path / "a-file").write_text("mine")
-    for place in (tmp_path, tmp_path / "a-file"):
-        with pytest.raises(UsageError, match="is there already"):
-            demo.make(place)
-    assert [p.name for p in tmp_path.iterdir()] == ["a-file"]
 
 
 def test_an_installation_without_the_sample_says_so(tmp_path, monkeypatch):

@@ -17,9 +17,11 @@ from trainer.cli.loop import described, end_lines
 from trainer.cli.running import Stages
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import emit, paint, shortened
+from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from trainer.demo import Demo
     from trainer.report import LoopReport, Stage
@@ -37,13 +39,17 @@ def command(app: App, ctx: click.Context, directory: str, *, seed: int | None, a
     """Run the demo; see the module's docstring."""
     import asyncio
 
+    where = (app.cwd / directory).resolve()
+    there = App(cwd=where, store=None)
+    _check_free(where, there)  # before anything heavy is loaded
+
     from trainer.demo import make, run_demo
 
-    where = (app.cwd / directory).resolve()
     store = make(where, seed)
     if not as_json:
         click.echo(paint(f"Made the store {store.config.id} in {where}, branch {store.config.main}"))
-    with Stages() as stages:
+    go_on = f"{there.typed()} train goes on from there, and says what to land."
+    with Stages(f"What was recorded and committed is kept; {go_on}") as stages:
 
         def say(stage: Stage) -> None:
             if not as_json:
@@ -56,8 +62,16 @@ def command(app: App, ctx: click.Context, directory: str, *, seed: int | None, a
         answer = {**report.model_dump(mode="json"), "store": str(where), "landed": landed}
         emit({**answer, "exit_code": report.exit_code})
     else:
-        _tell(demo, App(cwd=where, store=None), store.config.main)
+        _tell(demo, there, store.config.main)
     ctx.exit(report.exit_code)
+
+
+def _check_free(where: Path, there: App) -> None:
+    """Raise UsageError where something is there already."""
+    if not where.exists() or (where.is_dir() and not any(where.iterdir())):
+        return
+    goes_on = f"{there.typed()} train goes on with a demo that was stopped; or " if where.is_dir() else ""
+    raise UsageError(f"{where} is there already", hint=f"{goes_on}name another directory: xp demo DIR")
 
 
 def _tell(demo: Demo, there: App, main: str) -> None:
@@ -92,7 +106,12 @@ def _one(report: LoopReport) -> str:
 
 def _next(there: App, commit: str) -> Iterator[str]:
     xp = there.typed()
-    yield f"{xp} deprecate app-orders    # one of the first pages is wrong: nobody learned it"
-    yield f"{xp} revert {shortened(commit)}      # and this takes a lesson back"
-    yield f"{xp} eval                     # what does that do to the score?"
-    yield f"{there.typed('git')} log -p --notes=xp-eval"
+    rows = (
+        (f"{xp} deprecate app-orders", "one of the first pages is wrong: nobody learned it"),
+        (f"{xp} revert {shortened(commit)}", "and this takes a lesson back"),
+        (f"{xp} eval", "what does that do to the score?"),
+        (f"{there.typed('git')} log -p --notes=xp-eval", "lessons and scores"),
+    )
+    width = max(len(command) for command, _ in rows)
+    for command, why in rows:
+        yield f"{command:{width}}   # {why}"

@@ -6,10 +6,10 @@ learned, and no experience is written: the record goes to the evidence branch an
 
 `xp eval show [REF]` lists what is on record for the experiences at REF and runs nothing.
 
-JSON: {"ref", "environment", "agent", "stage": "eval", "epoch": -1, "commit", "suite", "cases", "n", "passed",
-"accuracy" or null, "interval": [low, high], "average_reward" or null, "trials", "key", "reused": scores that
-were on record, "failures": [{"case", "name", "trial", "seed", "stage", "error"}], "by_case": [{"name",
-"passed", "n", "failures", "average_reward"}], "exit_code"}
+JSON: {"ref", "environment", "agent", "unread": {page: why no agent reads it}, "stage": "eval", "epoch": -1,
+"commit", "suite", "cases", "n", "passed", "accuracy" or null, "interval": [low, high], "average_reward" or
+null, "trials", "key", "reused": scores that were on record, "failures": [{"case", "name", "trial", "seed",
+"stage", "error"}], "by_case": [{"name", "passed", "n", "failures", "average_reward"}], "exit_code"}
 
 JSON of show: {"ref", "commit", "records": [the same from "stage" to "by_case", "agent", and "fresh": the
 number of the repetition]}
@@ -33,7 +33,7 @@ from trainer.cli.running import (
     running_options,
 )
 from xpstore.cli.app import App, json_option, pass_app
-from xpstore.cli.output import emit, paint, shortened
+from xpstore.cli.output import emit, note, paint, shortened
 from xpstore.errors import UsageError
 from xpstore.layout import CASES, EXPERIENCES
 
@@ -107,8 +107,11 @@ def command(  # noqa: PLR0913  # the options of the verb
     note_uncommitted(location, CASES, f"those of {config.main} are run")
     measured = _measure(app, ref, what)
     stage = _stage(measured)
+    unread = _unread(location, stage.commit)
+    for page, why in unread.items():
+        note(f"no agent reads {page}: {why}")
     if as_json:
-        who = {"ref": ref, "environment": world.id, "agent": world.environment.agent}
+        who = {"ref": ref, "environment": world.id, "agent": world.environment.agent, "unread": unread}
         emit({**who, **stage.model_dump(mode="json"), "exit_code": measured.exit_code})
     else:
         for line in _described(stage, verbose=verbose):
@@ -128,6 +131,14 @@ def _measure(app: App, ref: str, what: Measurement) -> Measured:
 
     with Stages("An evaluation is recorded when it is whole; nothing of this one is kept.") as stages:
         return asyncio.run(run(stages))
+
+
+def _unread(location: Location, commit: str) -> dict[str, str]:
+    """Return the pages of a commit that cannot be read, and why: the score is of the others."""
+    from xpstore.serving import readable
+    from xpstore.snapshot import snapshot
+
+    return readable(snapshot(location, commit))[1]
 
 
 def _stage(measured: Measured) -> EvaluationStage:

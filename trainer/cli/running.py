@@ -140,5 +140,7 @@ def write_report(app: App, name: str, value: Mapping[str, object]) -> None:
 def check_report(app: App, name: str) -> None:
     """Raise UsageError where a report cannot be written, before anything is run for it."""
     file = app.cwd / name
-    if file.is_dir() or not file.parent.is_dir():
+    if file.is_dir():
+        raise UsageError(f"cannot write a report to '{name}'", hint="It is a folder: name a file.")
+    if not file.parent.is_dir():
         raise UsageError(f"cannot write a report to '{name}'", hint=f"There is no folder {file.parent}.")

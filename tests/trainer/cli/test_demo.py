@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.builders import git
 from trainer import demo
 from trainer.environments.order_desk import suites
@@ -9,13 +11,15 @@ from trainer.environments.order_desk.policy import draw_policy
 from xpstore.cli.main import run
 
 
-def test_a_directory_with_something_in_it_is_left_alone(tmp_path, capsys):
+@pytest.mark.parametrize("named", [".", "mine.txt"])
+def test_what_is_there_is_left_alone(tmp_path, capsys, named):
     (tmp_path / "mine.txt").write_text("mine")
-    assert run(["demo", str(tmp_path)]) == 2
+    assert run(["demo", str(tmp_path / named)]) == 2
     answer = capsys.readouterr()
     assert answer.out == ""
     assert "is there already" in answer.err
-    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+    assert "xp demo DIR" in answer.err
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
 
 
 def test_json(tmp_path, capsys, monkeypatch):

@@ -109,6 +109,16 @@ def test_a_store_without_environment_is_one_clear_error(capsys):
     assert "names no environment" in capsys.readouterr().err
 
 
+def test_pages_that_no_agent_can_read_are_named(case_store, capsys):
+    (case_store / "experiences").mkdir(exist_ok=True)
+    (case_store / "experiences" / "broken.md").write_text("---\na: [\n---\n")
+    git(case_store, "add", "experiences")
+    git(case_store, "commit", "-qm", "Break a page")
+    assert run(EVAL) == 0
+    assert "no agent reads broken: " in capsys.readouterr().err
+    assert evaluated(capsys)["unread"].keys() == {"broken"}
+
+
 def test_what_is_not_committed_is_said_and_not_evaluated(case_store, capsys):
     first = evaluated(capsys)
     (case_store / "experiences").mkdir(exist_ok=True)
