@@ -33,20 +33,24 @@ LINKS: dict[str, tuple[str, ...]] = {
 """Table → other text columns."""
 
 
+def columns(table: str) -> tuple[str, ...]:
+    """Return the columns of a table that a case gives: its key, the other texts, the fields."""
+    return KEYS[table], *LINKS.get(table, ()), *FIELDS[table]
+
+
 class Shop:
     """One database. Use it as a context manager, or close it."""
 
     def __init__(self, world: World) -> None:
+        """Make it of rows that `given.read_given` has read: all columns are there."""
         self._db = sqlite3.connect(":memory:", isolation_level=None)
         self._db.row_factory = sqlite3.Row
         for table, key in KEYS.items():
-            columns = [f"{key} TEXT PRIMARY KEY", *(f"{c} TEXT" for c in LINKS.get(table, ()))]
-            columns += [
-                f"{name} {'INTEGER' if isinstance(field, Span) else 'TEXT'}"
-                for name, field in FIELDS[table].items()
-            ]
-            columns += [f"{name} TEXT DEFAULT '{OPEN}'" for name in STATE.get(table, ())]
-            self._db.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+            kinds = {key: "TEXT PRIMARY KEY"}
+            kinds |= {n: "INTEGER" for n, field in FIELDS[table].items() if isinstance(field, Span)}
+            made = [f"{name} {kinds.get(name, 'TEXT')}" for name in columns(table)]
+            made += [f"{name} TEXT DEFAULT '{OPEN}'" for name in STATE.get(table, ())]
+            self._db.execute(f"CREATE TABLE {table} ({', '.join(made)})")
             for row in world.get(table, ()):
                 self._insert(table, row)
         self._db.execute("CREATE TABLE records (kind TEXT, order_id TEXT, text TEXT)")
@@ -58,9 +62,10 @@ class Shop:
         self._db.close()
 
     def _insert(self, table: str, row: Mapping[str, Value]) -> None:
-        names = ", ".join(row)
-        marks = ", ".join("?" * len(row))
-        self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
+        names = columns(table)
+        marks = ", ".join("?" * len(names))
+        query = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608  # names of this module
+        self._db.execute(query, [row[name] for name in names])
 
     def find(self, table: str, key: str) -> Row | None:
         """Return a row by its primary key, or None."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 from trainer.domain import Message, Rollout, TextPart, ToolPart
 from trainer.environments.order_desk.catalogue import schemas
 from trainer.environments.order_desk.database import Shop
+from trainer.environments.order_desk.given import read_given
 from trainer.environments.order_desk.scoring import ending, score
 from trainer.environments.order_desk.tools import Done, run
-from trainer.errors import ComponentError
 from xpstore.serving import read_for
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainer.context import ExecutionContext
     from trainer.domain import Case
     from trainer.environments.agent import Agent, AgentMaker
-    from trainer.environments.order_desk.database import World
+    from trainer.environments.order_desk.given import Given
     from trainer.environments.order_desk.policy import Policy
     from xpstore.experience import ExperienceSet
 
@@ -45,19 +45,21 @@ class OrderDeskExecutor:
     async def execute(
         self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
     ) -> list[Rollout]:
-        """Return one rollout per case, in order. Raises ComponentError for a case of another environment."""
-        return [await self._rollout(case, policy_set, context) for case in cases]
+        """Return one rollout per case, in order. Raises ComponentError where one is none of the desk's."""
+        given = [read_given(case) for case in cases]
+        return [await self._rollout(*pair, policy_set, context) for pair in zip(cases, given, strict=True)]
 
-    async def _rollout(self, case: Case, policy_set: ExperienceSet, context: ExecutionContext) -> Rollout:
-        request, now, wish, world = _given(case)
-        messages = [_say("system", SYSTEM.format(now=now))]
-        if pages := self._pages(policy_set, request):
+    async def _rollout(
+        self, case: Case, given: Given, policy_set: ExperienceSet, context: ExecutionContext
+    ) -> Rollout:
+        messages = [_say("system", SYSTEM.format(now=given.now))]
+        if pages := self._pages(policy_set, given.request):
             messages.append(_say("system", "\n\n".join((LESSONS, *pages))))
-        messages.append(_say("user", request))
+        messages.append(_say("user", given.request))
         agent = self._agents.start(f"{context.seed} {case.id}", training=context.training)
-        with Shop(world) as shop:
+        with Shop(given.world) as shop:
             calls = await self._talk(agent, shop, messages)
-            evaluation = score(case, self._policy, ending(shop, world, wish, calls))
+            evaluation = score(case, self._policy, ending(shop, given.world, given.wish, calls))
         return Rollout(
             case=case,
             messages=tuple(messages),
@@ -110,23 +112,6 @@ def _answered(shop: Shop, reply: Message, calls: list[Done]) -> Message:
         status = "error" if answer.refused else "completed"
         parts.append(part.model_copy(update={"tool_output": answer.text, "tool_status": status}))
     return Message(role="assistant", parts=tuple(parts))
-
-
-def _given(case: Case) -> tuple[str, str, dict[str, str], World]:
-    """Return request, day, wish and rows of a case."""
-    given = case.input
-    request, now, wish, world = (given.get(k) for k in ("request", "now", "wish", "world"))
-    if not (
-        isinstance(request, str)
-        and isinstance(now, str)
-        and isinstance(wish, dict)
-        and isinstance(world, dict)
-    ):
-        raise ComponentError(
-            f"case {case.name!r} is none of the order desk",
-            hint="its input needs request, now, wish and world",
-        )
-    return request, now, cast("dict[str, str]", wish), cast("World", world)
 
 
 def _say(role: str, text: str) -> Message:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.environments.order_desk.cases import suites
-from trainer.environments.order_desk.database import KEYS, Shop
+from trainer.environments.order_desk.database import KEYS, STATE, Shop, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,3 +46,11 @@ def test_records_belong_to_an_order(shop: Shop) -> None:
 def test_values_are_data_and_never_sql(shop: Shop) -> None:
     shop.record("note", "O1'; DROP TABLE records; --", "x")
     assert len(shop.where("records", "order_id", "O1'; DROP TABLE records; --")) == 1
+
+
+def test_names_of_a_row_are_never_sql(world: dict[str, list[dict[str, str | int]]]) -> None:
+    row = {**world["orders"][0], "total) SELECT 1; DROP TABLE orders; --": 1}
+    with Shop({"orders": [row]}) as made:
+        (kept,) = made.where("orders", "order_id", str(row["order_id"]))
+    assert kept.items() >= world["orders"][0].items()
+    assert not kept.keys() - {*columns("orders"), *STATE["orders"]}
