@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from trainer.store_door import StoreDoor
+    from trainer.trials import TrialStamp
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
     from xpstore.trajectory import Trajectory
@@ -83,12 +84,12 @@ class GitJournal:
             fresh = [r for i, r in unique.items() if i not in known]
             sizes = _sizes(location, earlier) | {r.id: _size(r) for r in fresh}
             share = share_of(sizes)
-            studied = sorted(share & earlier.keys())
+            studied, damaged = _studied(location, {i: earlier[i] for i in sorted(share & earlier.keys())})
             return Received(
                 fresh=tuple(r for r in fresh if r.id in share),
                 already=tuple(i for i in unique if i in known),
-                refused=tuple(refused.values()),
-                earlier=tuple(_analysis(location, i, earlier[i]) for i in studied),
+                refused=(*refused.values(), *damaged),
+                earlier=tuple(studied),
                 left=tuple(r.id for r in fresh if r.id not in share),
             )
 
@@ -103,12 +104,15 @@ class GitJournal:
         await self._door.call(work)
 
     async def of_run(self, run_id: str) -> dict[tuple[str, int], str]:
-        """Return trial key → rollout id; of two recordings of a trial, the one with the smaller id."""
+        """Return trial key → rollout id; of two recordings of a trial, the one with the smaller id.
+
+        A recording that cannot be read is passed over: its trial is run again.
+        """
 
         def work(location: Location) -> dict[tuple[str, int], str]:
             found: dict[tuple[str, int], str] = {}
             for i, events in ledgers(location):
-                stamp = stamp_of(_rollout(location, i)) if _is_of_run(events, run_id) else None
+                stamp = _stamp(location, i) if _is_of_run(events, run_id) else None
                 if stamp is not None:
                     found.setdefault(stamp.key, i)
             return found
@@ -170,6 +174,14 @@ def _is_of_run(events: Sequence[Event], run_id: str) -> bool:
     return "dropped" not in names and any(e["event"] == "received" and e.get("run") == run_id for e in events)
 
 
+def _stamp(location: Location, rollout_id: str) -> TrialStamp | None:
+    """Return the stamp of a recording; None where it has none, or cannot be read."""
+    try:
+        return stamp_of(_rollout(location, rollout_id))
+    except (FormatError, NotFoundError):  # it says nothing of the run; `receive` and xp verify name it
+        return None
+
+
 def _is_forgotten(location: Location, rollout_id: str) -> bool:
     return evidence.read(location, layout.tombstone_path(rollout_id)) is not None
 
@@ -203,8 +215,23 @@ def _size(rollout: Rollout) -> int:
     return len(evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")).data)
 
 
+def _studied(
+    location: Location, earlier: Mapping[str, Event]
+) -> tuple[list[RolloutAnalysis], list[RolloutFailure]]:
+    """Read earlier rollouts; one that cannot be read is set aside, and the run says so."""
+    studied: list[RolloutAnalysis] = []
+    damaged: list[RolloutFailure] = []
+    for i, analysed in earlier.items():
+        try:
+            studied.append(_analysis(location, i, analysed))
+        except (FormatError, NotFoundError) as error:
+            why = f"{error.message} ({error.hint})" if error.hint else error.message
+            damaged.append(RolloutFailure(rollout=i, case="", stage="receive", error=why))
+    return studied, damaged
+
+
 def _analysis(location: Location, rollout_id: str, analysed: Event) -> RolloutAnalysis:
-    """Read an earlier rollout with a learner's notes on it. Raises FormatError."""
+    """Read an earlier rollout with a learner's notes on it. Raises FormatError, NotFoundError."""
     rollout = _rollout(location, rollout_id)
     try:
         evaluation = rollout.evaluation or RubricEvaluation.model_validate(
@@ -228,9 +255,9 @@ def _rollout(location: Location, rollout_id: str) -> Rollout:
 
 def _unreadable(location: Location, rollout_id: str, error: ValidationError) -> FormatError:
     first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(map(str, first["loc"]))
+    why = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
     return FormatError(
-        f"rollout {rollout_id} in {location.evidence_ref} cannot be read: {where}: {first['msg']}",
+        f"rollout {rollout_id} in {location.evidence_ref} cannot be read: {why}",
         hint=f"see xp verify; xp forget {rollout_id} takes it out",
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from xpstore import evaluation, evidence, gitcli, layout, note, witness
 from xpstore.errors import FormatError, XpError
-from xpstore.hashing import content_id
+from xpstore.hashing import canonical_json, content_id
 from xpstore.patchfile import read_patch
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ class Evidence:
             return f"{path} is missing in the evidence branch"
         try:
             found = self._named(path)
+            if path.endswith(".json") and not found:
+                canonical_json(self.json(path)).decode()
+        except UnicodeDecodeError:
+            return f"{path} cannot be read: half of a character (a lone surrogate) stands in it"
         except XpError as error:
             return f"{path} was altered: {error.message.removeprefix(f'{path}: ')}"
         except (ValueError, RecursionError) as error:  # infinity, surrogates: nothing that we write

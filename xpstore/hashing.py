@@ -25,3 +25,10 @@ def blob_id(text: str | None) -> str:
         return "0" * 40
     data = text.encode()
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def mend(text: str) -> str:
+    """Return the text as UTF-8 can write it: two halves of a character joined, a lone one as U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

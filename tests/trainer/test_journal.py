@@ -19,8 +19,8 @@ from trainer.offline.merger import StatementMerger
 from trainer.share import share_of
 from trainer.store_door import StoreDoor
 from trainer.trials import stamped, trials_of
-from xpstore import evidence
-from xpstore.errors import FormatError, NotFoundError, RepositoryError
+from xpstore import evidence, layout
+from xpstore.errors import NotFoundError, RepositoryError
 from xpstore.init import init
 from xpstore.location import Location
 
@@ -115,15 +115,54 @@ def test_without_a_store_everything_is_new():
     assert (len(received.fresh), received.already, received.earlier) == (1, (), ())
 
 
-def test_a_recording_that_no_program_of_ours_wrote_is_one_error(door, tmp_path):
+HALF = rollout("c").model_copy(update={"metadata": {"note": "\udcff"}}).model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "event", "why"),
+    [
+        (evidence.json_file("x", {"case": {}}).data, {}, "cannot be read: case.name: Field required"),
+        (evidence.json_file("x", HALF).data, {}, "cannot be read: Invalid JSON"),
+        (b"no JSON", {}, "cannot be read: Invalid JSON"),
+        (b"[]", {}, "cannot be read: Input should be an object"),
+        (None, {}, "there is no rollout"),
+        (
+            evidence.json_file("x", rollout("c", passed=None).model_dump(mode="json")).data,
+            {},
+            "passed: Input",
+        ),
+        (
+            evidence.json_file("x", rollout("c").model_dump(mode="json")).data,
+            {"trajectories": ["aa11"]},
+            "aa11",
+        ),
+    ],
+)
+def test_an_earlier_recording_that_cannot_be_read_is_set_aside_and_named(
+    door, tmp_path, recorded, event, why
+):
+    train(door, rollout("b"))
+    bad = "ab" * 10
+    told = {"event": "analysed", "learner": LEARNER, **event}
     files = [
-        evidence.rollout_file("ab" * 10, {"case": {}}),
-        evidence.ledger_file("ab" * 10, {"event": "analysed", "learner": LEARNER}),
+        evidence.ledger_file(bad, told),
+        evidence.ledger_file(bad, {"event": "received", "run": "run-1"}),
+        evidence.EvidenceFile(layout.trajectory_path("aa11"), b"no note"),
     ]
+    if recorded is not None:
+        files.append(evidence.EvidenceFile(layout.rollout_path(bad), recorded))
     evidence.write(location(tmp_path), files, "By hand")
-    with pytest.raises(FormatError, match=f"rollout {'ab' * 10} .* cannot be read: case") as caught:
-        receive(door, rollout("a"))
-    assert "xp verify" in caught.value.hint
+    for number in range(2):
+        result = train(door, rollout("a", number))
+        assert [a.rollout.case.name for a in result.analyses] == ["a"]
+        failures = [(f.rollout, f.stage) for f in result.failures]
+        if recorded is None:  # as after a damaged merge: there is nothing to study
+            assert failures == []
+            continue
+        assert failures == [(bad, "receive")]
+        assert why in result.failures[0].error
+        assert ": :" not in result.failures[0].error
+    assert asyncio.run(GitJournal(door, "train/x").of_run("run-1")) == {}
 
 
 def test_nothing_is_received_where_history_was_cut_off(tmp_path):
