@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainer.recorder import Recorder
 from trainer.redaction import redact_rollout
 from trainer.results import TrainEpochResult
-from trainer.rollouts import result_of, run_trials
+from trainer.rollouts import failure_of, result_of, run_trials, score_problem
 from trainer.share import Share
 from trainer.trials import stamped
 from xpstore.hashing import canonical_json
@@ -46,14 +46,25 @@ class Collected:
         self.share.offer(rollout, len(canonical_json(rollout.model_dump(mode="json"))))
 
     def result(self, epoch: int, trained: RolloutTrainingResult | None) -> TrainEpochResult:
-        """Return what the batch did; the analysis scored what the environment did not."""
+        """Return what the batch did. A trial that neither environment nor analysis scored is a failure."""
+        scored = dict(self.scored)
+        failures = list(self.failures)
         analysed = {a.rollout.id: a.evaluation for a in trained.analyses} if trained else {}
-        scored = {i: result_of(t, analysed[i]) for i, t in self.trials.items() if i in analysed} | self.scored
+        for i in self.trials.keys() - self.scored.keys():
+            evaluation = analysed.get(i)
+            problem = score_problem(evaluation) if evaluation else "no evaluation"
+            if evaluation and not problem:
+                scored[i] = result_of(self.trials[i], evaluation)
+            else:
+                failures.append(failure_of(self.trials[i], "evaluate", problem))
+        if trained:  # nobody scored it: said once, as a failure of the trial
+            rest = [f for f in trained.failures if f.rollout not in self.trials or f.rollout in scored]
+            trained = trained.model_copy(update={"failures": tuple(rest)})
         dropped = len(self.trials) - len(self.share.rollouts)
         return TrainEpochResult(
             epoch=epoch,
             results=tuple(sorted(scored.values(), key=lambda result: (result.trial, result.name))),
-            failures=tuple(self.failures),
+            failures=tuple(sorted(failures, key=lambda failure: (failure.trial, failure.name))),
             changed=self.moved,
             rollouts=len(self.trials),
             taken_up=self.taken_up,

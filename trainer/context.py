@@ -41,6 +41,8 @@ class TrajectoryAnalyzerContext(Frozen):
     """For `TrajectoryRolloutAnalyzer`."""
 
     run_id: str = ""
+    fallback: bool = True
+    """Whether a rollout that nobody scored counts as passed where there is something to note (RFC §6.4)."""
 
 
 class ExperienceGradientContext(Frozen):

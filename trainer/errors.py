@@ -17,3 +17,7 @@ class ComponentError(XpError):
 
 class RolloutError(UsageError):
     """Rollouts that cannot be trained on."""
+
+
+class UnscoredError(ComponentError):
+    """Nobody scored a rollout, or with a score that is none."""

@@ -168,7 +168,7 @@ class OfflinePolicyOptimizationPipeline:
         trained: RolloutTrainingResult | None = None
         if rollouts:
             trainer = self._learner.trainer(policy_set, context)
-            trained = await trainer.train_rollouts(rollouts, policy_set, context)
+            trained = await trainer.train_rollouts(rollouts, policy_set, _scored_only(context))
             policy_set = trained.updated_policy_set
         return collected.result(epoch, trained), policy_set
 
@@ -185,6 +185,12 @@ def _conditions(
         time_limit=context.time_limit,
         stage=stage,
     )
+
+
+def _scored_only(context: PipelineContext) -> PipelineContext:
+    """Return the context of rollouts that we ran: one without a score is a fault, not a success."""
+    analysis = context.analysis_context.model_copy(update={"fallback": False})
+    return context.model_copy(update={"analysis_context": analysis})
 
 
 def _content(policy_set: ExperienceSet) -> list[tuple[str, str]]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from dataclasses import dataclass
-from math import isfinite
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from trainer.context import ExecutionContext
 from trainer.domain import Rollout
-from trainer.errors import ComponentError
+from trainer.errors import ComponentError, UnscoredError
 from xpstore.errors import XpError
 from xpstore.evaluation import TrialFailure, TrialResult
+from xpstore.hashing import mend
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -116,9 +117,11 @@ async def score_trials(
 async def _attempt(executor: RolloutExecutor, trial: Trial, conditions: Conditions) -> Rollout | TrialFailure:
     """Return the rollout of one trial, or why there is none that counts."""
     limit = asyncio.timeout(conditions.time_limit)
+    start = monotonic()
     try:
         async with limit:
             rollouts = await executor.execute([trial.case], conditions.policy_set, conditions.context(trial))
+        _check_time(monotonic() - start, conditions)
         return _checked(rollouts, trial, conditions)
     except XpError as error:
         stage = "evaluate" if isinstance(error, UnscoredError) else "execute"
@@ -128,14 +131,18 @@ async def _attempt(executor: RolloutExecutor, trial: Trial, conditions: Conditio
         if task and task.cancelling():
             raise
         return failure_of(trial, "execute", "the executor cancelled itself")
+    except (SystemExit, GeneratorExit) as error:  # `sys.exit()` in an agent must not end the run as a success
+        return failure_of(trial, "execute", f"the executor raised {type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001  # executors are anybody's code: one failure is data
         if limit.expired():
             return failure_of(trial, "execute", f"no answer within {conditions.time_limit:g} s")
         return failure_of(trial, "execute", f"{type(error).__name__}: {error}")
 
 
-class UnscoredError(ComponentError):
-    """An evaluation has a rollout that nobody scored."""
+def _check_time(seconds: float, conditions: Conditions) -> None:
+    """Raise ComponentError for an answer that is late: an executor that blocks the loop meets no timeout."""
+    if conditions.time_limit is not None and seconds > conditions.time_limit:
+        raise ComponentError(f"took {seconds:.3g} s, the limit is {conditions.time_limit:g} s")
 
 
 def _checked(rollouts: Sequence[Rollout], trial: Trial, conditions: Conditions) -> Rollout:
@@ -152,9 +159,17 @@ def _checked(rollouts: Sequence[Rollout], trial: Trial, conditions: Conditions) 
         )
     if rollout.evaluation is None and not conditions.training:
         raise UnscoredError(f"the rollout of case {trial.case.name!r} has no evaluation")
-    if rollout.evaluation is not None and not isfinite(rollout.evaluation.score):
-        raise UnscoredError(f"the score of case {trial.case.name!r} is {rollout.evaluation.score}")
+    if rollout.evaluation is not None and (problem := score_problem(rollout.evaluation)):
+        raise UnscoredError(f"case {trial.case.name!r}: {problem}")
     return rollout
+
+
+def score_problem(evaluation: RubricEvaluation) -> str:
+    """Return which score of an evaluation is not within 0 and 1; "" where all are."""
+    scores = [("the score", evaluation.score)]
+    scores += [(f"the score of {c.criterion_name!r}", c.score) for c in evaluation.criterion_results]
+    wrong = (f"{what} is {score}, not within 0 and 1" for what, score in scores if not 0 <= score <= 1)
+    return next(wrong, "")
 
 
 def result_of(trial: Trial, evaluation: RubricEvaluation) -> TrialResult:
@@ -177,5 +192,5 @@ def failure_of(trial: Trial, stage: str, error: str) -> TrialFailure:
         trial=trial.number,
         seed=trial.seed,
         stage=stage,
-        error=textwrap.shorten(error, ERROR_LENGTH, placeholder=" …"),
+        error=textwrap.shorten(mend(error), ERROR_LENGTH, placeholder=" …"),
     )

@@ -81,8 +81,8 @@ def test_what_goes_wrong_is_reported_under_its_case_and_the_run_goes_on(store):
     assert (code, err) == (1, "")
     answer = json.loads(out)
     (epoch,) = answer["epochs"]
-    # a rollout that nobody scored can be learned from, and cannot be evaluated
-    assert {f["name"]: f["stage"] for f in epoch["failures"]} == dict.fromkeys(bad[:3], "execute")
+    stages = {**dict.fromkeys(bad, "execute"), "unscored": "evaluate"}
+    assert {f["name"]: f["stage"] for f in epoch["failures"]} == stages
     for stage in (answer["baseline"], answer["final"]):
         assert {f["name"]: f["stage"] for f in stage["failures"]} == {
             "crash-t": "execute",
@@ -91,7 +91,7 @@ def test_what_goes_wrong_is_reported_under_its_case_and_the_run_goes_on(store):
             "unscored-t": "evaluate",
         }
         assert (stage["cases"], stage["n"]) == (5, 1)
-    assert set(texts(Location.find(store), answer["branch"])) == {"a", "unscored"}
+    assert set(texts(Location.find(store), answer["branch"])) == {"a"}
 
 
 def test_ctrl_c_in_an_epoch_keeps_what_is_landed_and_the_rest_is_taken_up(store):

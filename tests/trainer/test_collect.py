@@ -6,7 +6,7 @@ import pytest
 
 from tests.trainer.doubles import ScriptedExecutor, rollout
 from trainer.collect import Collector
-from trainer.domain import RolloutAnalysis, RolloutTrainingResult, RubricEvaluation
+from trainer.domain import RolloutAnalysis, RolloutFailure, RolloutTrainingResult, RubricEvaluation
 from trainer.journal import NoJournal
 from trainer.rollouts import Conditions
 from trainer.trials import stamp_of, stamped, trials_of
@@ -69,16 +69,39 @@ def test_without_a_run_nothing_is_stamped_nor_taken_up():
     assert [stamp_of(r) for r in journal.kept] == [None, None]
 
 
-def test_the_analysis_scores_what_the_environment_did_not():
-    collected = collect(Memory(), "a", "unscored", "unscored-too")
-    (mine,) = [r for r in collected.share.rollouts if r.case.name == "unscored"]
+def test_the_analysis_scores_what_the_environment_did_not_and_the_rest_is_a_failure():
+    collected = collect(Memory(), "a", "crash", "unscored", "unscored-too", "unscored-wild")
+    mine, _, wild = sorted(
+        (r for r in collected.share.rollouts if r.case.name != "a"), key=lambda r: r.case.name
+    )
+    endless = RolloutAnalysis(rollout=wild, evaluation=RubricEvaluation(passed=True, score=1e308))
     analysis = RolloutAnalysis(rollout=mine, evaluation=RubricEvaluation(passed=True, score=0.75))
     applied = PolicyApplyResult(updated_policy_set=POLICY)
-    trained = RolloutTrainingResult(analyses=(analysis,), apply_result=applied, left=("x",))
+    trained = RolloutTrainingResult(analyses=(analysis, endless), apply_result=applied, left=("x",))
     result = collected.result(3, trained)
     assert [(r.name, r.score) for r in result.results] == [("a", 0.0), ("unscored", 0.75)]
-    assert (result.epoch, result.left, result.training) == (3, 1, (trained,))
+    assert [(f.name, f.stage, f.error) for f in result.failures] == [
+        ("crash", "execute", "RuntimeError: the desk burnt down"),
+        ("unscored-too", "evaluate", "no evaluation"),
+        ("unscored-wild", "evaluate", "the score is 1e+308, not within 0 and 1"),
+    ]
+    assert (result.epoch, result.rollouts, result.left, result.training) == (3, 4, 1, (trained,))
     assert [r.name for r in collected.result(3, None).results] == ["a"]
+
+
+def test_a_trial_that_nobody_scored_is_reported_once():
+    collected = collect(Memory(), "a", "unscored")
+    failed = [
+        RolloutFailure(rollout=r.id, case=r.case.name, stage="analyze", error="no")
+        for r in collected.share.rollouts
+    ]
+    other = RolloutFailure(rollout="00ff", case="", stage="receive", error="damaged")
+    applied = PolicyApplyResult(updated_policy_set=POLICY)
+    trained = RolloutTrainingResult(apply_result=applied, failures=(*failed, other))
+    result = collected.result(0, trained)
+    assert [f.name for f in result.failures] == ["unscored"]
+    assert [f.case for f in result.training[0].failures] == ["a", ""]
+    assert result.errors == 3
 
 
 def test_a_journal_that_cannot_write_ends_it():

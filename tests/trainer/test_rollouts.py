@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.trainer.contract import check_environment
 from tests.trainer.doubles import ScriptedExecutor, make_environment, rollout
-from trainer.domain import RubricEvaluation
+from trainer.domain import CriterionResult, RubricEvaluation
 from trainer.rollouts import Conditions, failure_of, result_of, run_trials, score_trials
 from trainer.trials import trials_of
 from xpstore.experience import Experience, ExperienceSet
@@ -83,15 +85,91 @@ def test_training_takes_a_rollout_that_nobody_scored():
     assert failures == []
 
 
-def test_a_score_that_is_no_number_is_no_score():
-    class Odd(ScriptedExecutor):
-        async def execute(self, cases, policy_set, context):
-            good = await super().execute(cases, policy_set, context)
-            endless = RubricEvaluation(passed=True, score=float("inf"))
-            return [g.model_copy(update={"evaluation": endless}) for g in good]
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("score", ["inf", "-inf", "nan", "1e308", "1.01", "-0.01"])
+def test_a_score_that_is_not_within_0_and_1_is_no_score(score, training):
+    wrong = RubricEvaluation(passed=True, score=float(score))
+    part = CriterionResult(criterion_name="polite", passed=True, score=float(score))
+    for evaluation, what in (
+        (wrong, "the score"),
+        (RubricEvaluation(passed=True, score=1, criterion_results=(part,)), "the score of 'polite'"),
+    ):
+        executor = Scored(evaluation)
+        accepted, failures = run(executor, ["a"], training=training)
+        why = f"case 'a': {what} is {float(score)}, not within 0 and 1"
+        assert (accepted, [(f.stage, f.error) for f in failures]) == ([], [("evaluate", why)])
 
-    accepted, failures = run(Odd(), ["a"])
-    assert (accepted, [f.error for f in failures]) == ([], ["the score of case 'a' is inf"])
+
+@pytest.mark.parametrize("score", [0, 0.5, 1])
+def test_scores_from_0_to_1_count(score):
+    part = CriterionResult(criterion_name="polite", passed=True, score=score)
+    accepted, failures = run(
+        Scored(RubricEvaluation(passed=True, score=score, criterion_results=(part,))), "a"
+    )
+    assert (accepted[0][2].evaluation.score, failures) == (score, [])
+
+
+class Scored(ScriptedExecutor):
+    """Gives every rollout one evaluation."""
+
+    def __init__(self, evaluation):
+        super().__init__()
+        self._evaluation = evaluation
+
+    async def execute(self, cases, policy_set, context):
+        good = await super().execute(cases, policy_set, context)
+        return [g.model_copy(update={"evaluation": self._evaluation}) for g in good]
+
+
+class Raising(ScriptedExecutor):
+    """Raises on the case `a`."""
+
+    def __init__(self, error):
+        super().__init__()
+        self._error = error
+
+    async def execute(self, cases, policy_set, context):
+        if cases[0].name == "a":
+            raise self._error
+        return await super().execute(cases, policy_set, context)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (SystemExit(0), "the executor raised SystemExit: 0"),
+        (SystemExit("bye"), "the executor raised SystemExit: bye"),
+        (GeneratorExit(), "the executor raised GeneratorExit:"),
+        (asyncio.CancelledError(), "the executor cancelled itself"),
+        (MemoryError("no room"), "MemoryError: no room"),
+        (ValueError("half \udcff"), "ValueError: half \ufffd"),
+    ],
+)
+def test_whatever_an_executor_raises_belongs_to_its_case(error, why):
+    accepted, failures = run(Raising(error), ["a", "b"])
+    assert [name for name, _, _ in accepted] == ["b"]
+    assert [(f.name, f.stage, f.error) for f in failures] == [("a", "execute", why)]
+
+
+def test_ctrl_c_in_an_executor_still_ends_the_run():
+    with pytest.raises(KeyboardInterrupt):
+        run(Raising(KeyboardInterrupt()), ["a", "b"])
+
+
+def test_an_answer_that_comes_late_does_not_count():
+    class Blocking(ScriptedExecutor):
+        async def execute(self, cases, policy_set, context):
+            done = await super().execute(cases, policy_set, context)
+            end = monotonic() + 0.06 * (cases[0].name == "a")
+            while monotonic() < end:  # never lets the loop look at its clock
+                pass
+            return done
+
+    accepted, failures = run(Blocking(), ["a", "b"], parallel=1, time_limit=0.05)
+    assert [name for name, _, _ in accepted] == ["b"]
+    assert [f.stage for f in failures] == ["execute"]
+    assert re.fullmatch(r"took 0\.\d+ s, the limit is 0\.05 s", failures[0].error)
+    assert run(Blocking(), ["a"], time_limit=None)[1] == []
 
 
 @pytest.mark.parametrize("parallel", [1, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.domain import RolloutAnalysis, RubricEvaluation
+from trainer.errors import UnscoredError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +24,16 @@ class TrajectoryRolloutAnalyzer:
         self._evaluator = evaluator
 
     async def analyze(self, rollout: Rollout, context: TrajectoryAnalyzerContext) -> RolloutAnalysis:
-        """Return evaluation and notes. The extractor sees the evaluation with its feedback."""
+        """Return evaluation and notes. The extractor sees the evaluation with its feedback.
+
+        Raises UnscoredError where there is no evaluation, and the context rules the fallback out.
+        """
         evaluation = rollout.evaluation
         source = "rollout"
         if evaluation is None and self._evaluator is not None:
             evaluation, source = await self._evaluator.evaluate(rollout), "evaluator"
+        if evaluation is None and not context.fallback:
+            raise UnscoredError("the rollout has no evaluation")
         trajectories = await self._extractor.extract(rollout, evaluation)
         if evaluation is None:
             evaluation, source = _fallback(trajectories), "fallback"
