@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from importlib.metadata import entry_points
+from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol, cast
 
 from xpstore.errors import UsageError
 from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from importlib.resources.abc import Traversable
 
     from pydantic import JsonValue
 
@@ -48,12 +52,51 @@ class Environment(Protocol):
 
     @property
     def version(self) -> str:
-        """Version of the code of environment and agent, options that change scores included."""
+        """Version of environment and agent, as people count it, with the options that change scores.
+
+        It names runs: with another version, `xp train` draws other seeds.
+        """
+        ...
+
+    @property
+    def code(self) -> str:
+        """What changes whenever a score could, such as `code_digest` of all modules that decide one.
+
+        No evaluation is reused under another one. It is in no seed: two states of the code can be compared.
+        """
         ...
 
     def executor(self) -> RolloutExecutor:
         """Return an executor that bears concurrent calls, each with cases of its own."""
         ...
+
+
+@cache
+def code_digest(*names: str) -> str:
+    """Return 16 hex digits of the source of modules, and of packages with all that is in them.
+
+    Read once per process. Raises ImportError for a name that there is not.
+    """
+    found = {path: source for name in names for path, source in _sources(name)}
+    lines = [f"{sha256(source.read_bytes()).hexdigest()} {path}\n" for path, source in sorted(found.items())]
+    return sha256("".join(lines).encode()).hexdigest()[:16]
+
+
+def _sources(name: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield path and file of what a module or a package is made of."""
+    parent, _, last = name.rpartition(".")
+    if parent and (module := files(parent) / f"{last}.py").is_file():
+        yield f"{name.replace('.', '/')}.py", module
+    else:
+        yield from _inside(name.replace(".", "/"), files(name))
+
+
+def _inside(path: str, folder: Traversable) -> Iterator[tuple[str, Traversable]]:
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _inside(f"{path}/{item.name}", item)
+        elif item.name.endswith(".py"):
+            yield f"{path}/{item.name}", item
 
 
 def load_environment(name: str, options: Mapping[str, JsonValue]) -> Environment:

@@ -57,7 +57,7 @@ class Measurement:
             model=who.model,
             simulator=who.simulator,
             environment=self.world.id,
-            code=who.version,
+            code=f"{who.version} {who.code}",
         )
 
 

@@ -58,7 +58,7 @@ def check_environment(
     deterministic: bool = True,
 ) -> None:
     """Check that an environment says what it is, and its executor."""
-    for said in (environment.name, environment.agent, environment.version):
+    for said in (environment.name, environment.agent, environment.version, environment.code):
         assert said
         assert said == said.strip()
     assert isinstance(environment.model, str)

@@ -195,6 +195,7 @@ class ScriptedEnvironment:
     model = ""
     simulator = ""
     version = "1"
+    code = "0"
 
     def __init__(self, luck: float = 0.0, *, hangs: bool = True, tell: int | None = None) -> None:
         self._executor = ScriptedExecutor(luck, hangs=hangs, tell=tell)

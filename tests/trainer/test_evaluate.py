@@ -81,7 +81,7 @@ def test_anything_that_decides_a_score_makes_another_key(loc, other):
     assert lab.ran == other.get("trials", 2)
 
 
-def test_other_experiences_cases_or_agents_are_measured_anew(loc):
+def test_other_experiences_cases_agents_or_code_are_measured_anew(loc):
     lab = Lab(loc)
     before = lab("a")
     commit(loc, [make_plan(loc, upsert("a", page("a")))], "train/x")
@@ -89,8 +89,10 @@ def test_other_experiences_cases_or_agents_are_measured_anew(loc):
     assert (before.is_reused, after.is_reused) == (False, False)
     assert after.record.passed == 2
     assert not lab("a", "b").is_reused
-    lab.environment.agent = "scripted/2"
-    assert not lab("a").is_reused
+    for what in ("agent", "model", "simulator", "version", "code"):
+        assert lab("a").is_reused
+        setattr(lab.environment, what, "another/2")
+        assert not lab("a").is_reused
 
 
 def test_fresh_measures_again_and_overwrites_nothing(loc):

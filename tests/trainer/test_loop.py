@@ -106,6 +106,20 @@ def test_another_seed_or_suite_is_another_run(store, desk, other):
     assert desk.seen == []
 
 
+def test_edited_code_measures_anew_with_the_same_seeds(store, monkeypatch):
+    first, _ = run(store, eval_trials=1)
+    git(store, "branch", "-D", first.branch)
+    monkeypatch.setattr(ScriptedEnvironment, "code", "1")
+    again, _ = run(store, eval_trials=1)
+    assert again.run_id == first.run_id
+    assert (first.baseline.reused, again.baseline.reused, again.final.reused) == (0, 0, 0)
+    third, _ = run(store, eval_trials=1)
+    assert third.baseline.reused == third.baseline.n
+    monkeypatch.setattr(ScriptedEnvironment, "version", "2")
+    other, _ = run(store, eval_trials=1)
+    assert other.run_id != first.run_id
+
+
 def test_limits_and_no_evaluation(store, desk):
     report, said = run(store, train_limit=1, evaluate=False)
     assert (report.baseline, report.final, report.delta) == (None, None, None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from trainer.environment import code_digest
 from trainer.environments.order_desk.executor import OrderDeskExecutor
 from trainer.environments.order_desk.habits import CLERK
 from trainer.environments.order_desk.policy import Policy, draw_policy
@@ -21,6 +22,27 @@ if TYPE_CHECKING:
 SEED = 7
 SLIP_RATE = 0.03
 VERSION = "1"
+DECIDING = (
+    "trainer.domain",
+    "trainer.environments",
+    "trainer.offline.condition",
+    "trainer.offline.facts",
+    "trainer.offline.grammar",
+    "trainer.offline.masking",
+    "trainer.offline.objects",
+    "trainer.rubric",
+    "xpstore.document",
+    "xpstore.experience",
+    "xpstore.frontmatter",
+    "xpstore.library",
+    "xpstore.markdown",
+    "xpstore.names",
+    "xpstore.search",
+    "xpstore.serving",
+    "xpstore.suspect",
+    "xpstore.wording",
+)
+"""Modules and packages that decide a score: the cases, tools, agent, what it reads, how that is judged."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +68,13 @@ class OrderDesk:
 
     @property
     def version(self) -> str:
-        """Version of the code, with the options."""
+        """Version of the desk, with the options."""
         return f"{VERSION} seed={self.seed} slip_rate={self.slip_rate}"
+
+    @property
+    def code(self) -> str:
+        """Digest of the source that decides a score."""
+        return code_digest(*DECIDING)
 
     @cached_property
     def policy(self) -> Policy:
