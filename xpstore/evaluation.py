@@ -17,9 +17,9 @@ import json
 import re
 from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import FiniteFloat, NonNegativeInt, ValidationError
+from pydantic import Field, NonNegativeInt, ValidationError
 
 from xpstore import evaluation_notes, evidence, layout, objects
 from xpstore.errors import FormatError, UsageError
@@ -67,7 +67,7 @@ class TrialResult(Frozen):
     trial: int
     seed: int
     passed: bool
-    score: FiniteFloat
+    score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class TrialFailure(Frozen):
@@ -159,10 +159,8 @@ def read_record(data: bytes, where: str) -> EvaluationRecord:
         return EvaluationRecord.model_validate(evidence.parse_json(data, where))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise FormatError(
-            f"{where} is no evaluation: {place}: {first['msg']}", hint="see xp verify"
-        ) from error
+        why = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+        raise FormatError(f"{where} is no evaluation: {why}", hint="see xp verify") from error
 
 
 def write(loc: Location, record: EvaluationRecord) -> None:

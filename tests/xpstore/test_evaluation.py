@@ -87,8 +87,9 @@ def test_the_interval_is_wilsons(a: int, b: int) -> None:
 
 
 def test_scores_are_numbers_and_repetitions_are_counted(loc: Location) -> None:
-    with pytest.raises(ValidationError):
-        TrialResult(case="c", name="c", trial=0, seed=1, passed=True, score=math.nan)
+    for score in (math.nan, math.inf, 1e308, -1e308, 1.01, -0.01):
+        with pytest.raises(ValidationError):
+            TrialResult(case="c", name="c", trial=0, seed=1, passed=True, score=score)
     with pytest.raises(ValidationError):
         record_of(loc, fresh=-1)
 
@@ -230,6 +231,19 @@ def test_verify_knows_the_folder(loc: Location) -> None:
         evaluation.find(loc, record.key)
 
 
+def test_scores_that_no_mean_can_hold_are_damage(loc: Location) -> None:
+    record = record_of(loc, True, True)
+    forged = record.model_dump(mode="json")
+    for result in forged["results"]:
+        result["score"] = 1e308
+    path = evaluation.record_path(record)
+    evidence.write(loc, [evidence.json_file(path, forged)], "An old program")
+    assert "is no evaluation: results.0.score: " in evidence_check.Evidence.open(loc).problem(path)
+    for look in (lambda: evaluation.find(loc, record.key), lambda: evaluation.renote(loc, [record.commit])):
+        with pytest.raises(FormatError, match=r"results\.0\.score"):
+            look()
+
+
 def test_forgetting_a_rollout_leaves_evaluations_and_notes(loc: Location) -> None:
     record = record_of(loc, True)
     evaluation.write(loc, record)
@@ -267,4 +281,5 @@ def test_what_is_damaged_is_an_error_for_people(path, value):
     with suppress(FormatError):
         record = evaluation.read_record(json.dumps(data).encode(), "evaluations/x")
         assert evaluation.record_path(record)
+        assert 0 <= record.average_score <= 1
         assert json.loads(evaluation.note_line(record))

@@ -6,6 +6,7 @@ from tests.builders import git, make_store
 from tests.lessons import received, rollout_of, teach
 from xpstore import evidence, evidence_check, layout, witness
 from xpstore.evidence_check import Evidence
+from xpstore.hashing import canonical_json, content_id
 from xpstore.location import Location
 
 if TYPE_CHECKING:
@@ -17,9 +18,12 @@ def test_every_kind_of_file_is_checked_against_its_name(tmp_path: Path):
     lesson = teach(loc, "a", None, ("One.",))
     shelf = Evidence.open(loc)
     assert {shelf.problem(path) for path in shelf.files} == {""}
+    half = {"half": "\udcff"}
     wrong = {
         layout.rollout_path("aa11"): b"{}\n",
         layout.case_path("aa11"): b"[]\n",
+        layout.rollout_path(content_id(half)): canonical_json(half),
+        layout.rollout_path(content_id([half])): b'{"half":"\\udcff"}',
         layout.trajectory_path("aa11"): b"\xff",
         f"{layout.ledger_folder('aa11')}/bb22.json": b'{"event":"received"}\n',
         f"{layout.plan_folder('aa11')}/01-a.patch": b"no patch\n",
@@ -27,6 +31,7 @@ def test_every_kind_of_file_is_checked_against_its_name(tmp_path: Path):
     evidence.write(loc, [evidence.EvidenceFile(p, d) for p, d in wrong.items()], "Vandalism")
     shelf = Evidence.open(loc)
     named = {path for path in shelf.files if shelf.problem(path)}
+    assert "half of a character" in shelf.problem(layout.rollout_path(content_id(half)))
     assert named == set(wrong)
     assert shelf.problem("rollouts/aa/none.json") == "rollouts/aa/none.json is missing in the evidence branch"
     assert len(evidence_check.branch_problems(loc, shelf)) == len(wrong)

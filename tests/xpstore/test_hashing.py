@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xpstore.hashing import ID_LENGTH, blob_id, canonical_json, content_id
+from xpstore.hashing import ID_LENGTH, blob_id, canonical_json, content_id, mend
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -41,3 +41,15 @@ def test_a_blob_id_is_gits(text, tmp_path):
 
 def test_no_file_has_the_id_of_nothing():
     assert blob_id(None) == "0" * 40
+
+
+@given(st.text(st.sampled_from("ab退\ud83d\ude00\udcff\ud800"), max_size=8))
+def test_mended_text_can_be_written_and_stays(text):
+    mended = mend(text)
+    assert mended.encode().decode() == mended == mend(mended)
+    if not any("\ud800" <= letter <= "\udfff" for letter in text):
+        assert mended == text
+
+
+def test_two_halves_are_one_character_and_a_lone_one_is_replaced():
+    assert mend("a\ud83d\ude00b\udcff\ud800c") == "a\U0001f600b\ufffd\ufffdc"

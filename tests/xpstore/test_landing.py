@@ -286,6 +286,35 @@ def test_notes_of_the_candidate_are_notes_of_main(loc: Location) -> None:
     assert len(evaluation_notes.lines(loc, loc.repo.resolve("main"))) == 1
 
 
+@pytest.mark.parametrize(
+    "damage", ["no JSON {tree}", '{{"key": "{tree}"}}', "overflow", "blob", "tree", "deep"]
+)
+def test_bad_evaluations_and_notes_do_not_hide_that_main_has_landed(loc: Location, damage: str) -> None:
+    teach(loc, "main", "c")
+    here = loc.repo.place
+
+    def gate(what: LandingCandidate) -> GateVerdict:
+        record = record_of(loc, True, True, ref=what.new)
+        path = evaluation.record_path(record)
+        forged = record.model_dump(mode="json")
+        if damage in {"overflow", "deep"}:
+            for result in forged["results"]:
+                result["score"] = 1e308 if damage == "overflow" else 10**4000
+            evidence.write(loc, [evidence.json_file(path, forged)], "Vandalism")
+        elif damage in {"blob", "tree"}:
+            evaluation.write(loc, record)
+            what_else = git(here, "rev-parse", "HEAD^{tree}" if damage == "tree" else "HEAD:xp.toml")
+            git(here, "update-ref", "-d", loc.notes_ref)
+            (here / ".git" / loc.notes_ref).write_text(f"{what_else}\n")
+        else:
+            data = damage.format(tree=record.key.experiences).encode()
+            evidence.write(loc, [evidence.EvidenceFile(path, data)], "Vandalism")
+        return GateVerdict("accept")
+
+    assert land(loc, BRANCH, gate=gate).state == "landed"
+    assert sorted(texts(loc, "main")) == ["a", "b", "c", "old"]
+
+
 # -- the gate -------------------------------------------------------------------------------------------
 
 
