@@ -22,6 +22,7 @@ from trainer.pipeline import OfflinePolicyOptimizationPipeline
 from trainer.report import BASELINE_EPOCH, LoopReport, delta_of, epoch_stage, evaluation_stage
 from trainer.store_door import StoreDoor
 from trainer.suite import load_suites, suite_digest
+from trainer.trials import check_count
 from xpstore.evaluation import experiences_at
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
@@ -89,7 +90,7 @@ class Run:
 async def prepare(door: StoreDoor, options: LoopOptions) -> Run:
     """Return the run that these options name. Writes and executes nothing.
 
-    Raises UsageError: no environment, no cases, a case that is in two suites.
+    Raises UsageError: no environment, no cases, a case that is in two suites, more rollouts than can be kept.
     """
     return await door.call(lambda location: _prepare(location, options))
 
@@ -170,6 +171,7 @@ def _prepare(location: Location, options: LoopOptions) -> Run:
     suites = load_suites(location, config.main, "train", *(["test"] if options.evaluate else []))
     start = location.resolve(config.main)
     cases = tuple(suites["train"][: options.train_limit])
+    check_count(len(cases), options.trials)
     seed = config.evaluation.seed if options.seed is None else options.seed
     who = world.environment
     name: list[JsonValue] = [
@@ -187,6 +189,7 @@ def _prepare(location: Location, options: LoopOptions) -> Run:
         parallel=options.parallel,
         time_limit=options.time_limit,
     )
+    check_count(len(measurement.cases), measurement.trials)
     return Run(
         world=world,
         options=options,

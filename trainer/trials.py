@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from trainer.domain import Case, Rollout
+from xpstore.errors import UsageError
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 STAMP = "trial"
 """Where a rollout's metadata has its stamp."""
+MOST_ROLLOUTS = 1_000_000
+"""Rollouts of one evaluation, or of one epoch."""
 _HEX_DIGITS = 9  # 36 bits
 
 
@@ -46,11 +49,21 @@ def seed_of(base: int, number: int, *, training: bool) -> int:
 def trials_of(cases: Sequence[Case], count: int, base: int, *, training: bool, first: int = 0) -> list[Trial]:
     """Return `count` trials of each case, numbered from `first`: all cases once, then all again.
 
-    A case that is given twice is one case.
+    A case that is given twice is one case. Raises UsageError as `check_count`.
     """
+    check_count(len(cases), count)
     once = {case.id: case for case in cases}.values()
     seeds = [(number, seed_of(base, number, training=training)) for number in range(first, first + count)]
     return [Trial(case=case, number=number, seed=seed) for number, seed in seeds for case in once]
+
+
+def check_count(cases: int, trials: int) -> None:
+    """Raise UsageError where so many trials of each case are more than a run could ever keep."""
+    if cases * trials > MOST_ROLLOUTS:
+        raise UsageError(
+            f"{trials} trials of each of {cases} cases are {cases * trials:,} rollouts",
+            hint=f"at most {MOST_ROLLOUTS:,}: fewer trials, or fewer cases",
+        )
 
 
 class TrialStamp(Frozen):

@@ -32,6 +32,8 @@ _BRANCH = re.compile(
 )
 _ANY = re.compile(".*", re.DOTALL)
 _BARE_KEY = re.compile("[0-9A-Za-z_-]+")
+MOST_TRIALS = 10_000
+"""Attempts at each case that can be asked for."""
 OPTIONS_DEPTH = 16
 """Levels of tables and lists that the options of an environment may have."""
 _KEY_HINTS = {
@@ -73,7 +75,9 @@ class EnvironmentSettings:
 class EvaluationSettings:
     """How often `xp eval` tries a case where the command line does not say."""
 
-    trials: int = field(default=4, metadata={"help": "attempts at each case", "least": 1})
+    trials: int = field(
+        default=4, metadata={"help": "attempts at each case", "least": 1, "most": MOST_TRIALS}
+    )
     seed: int = field(default=1, metadata={"help": "what the seeds of the attempts are derived from"})
 
 
@@ -214,17 +218,18 @@ def _store_name(data: Mapping[str, object], where: str) -> str:
 
 
 def _table(kind: type[Table], data: Mapping[str, object], name: str, where: str) -> Table:
-    """Read one table into its dataclass; a value has the type of its default, numbers have a least one."""
+    """Read one table into its dataclass; a value has the type of its default, numbers have their bounds."""
     table = _plain_table(data, name, where)
     default = kind()
     least = {f.name: f.metadata.get("least", 0) for f in fields(kind)}
+    most = {f.name: f.metadata.get("most", math.inf) for f in fields(kind)}
     _refuse_unknown(table, [f.name for f in fields(kind)], where, f"{name}.")
     for key, value in table.items():
         wanted = type(getattr(default, key))
-        if type(value) is not wanted or (isinstance(value, (int, float)) and value < least[key]):
-            article = (
-                f"a whole number, {least[key]} or more" if wanted is int else f"of type {wanted.__name__}"
-            )
+        is_number = isinstance(value, (int, float))
+        if type(value) is not wanted or (is_number and not least[key] <= value <= most[key]):
+            top = f" {most[key]} or less" if is_number and value > most[key] else f" {least[key]} or more"
+            article = f"a whole number,{top}" if wanted is int else f"of type {wanted.__name__}"
             raise FormatError(
                 f"{where}: `{name}.{key}` is {value!r}, it must be {article}",
                 hint=f"the default is {_literal(getattr(default, key))}",

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.doubles import rollout
-from trainer.trials import TrialStamp, seed_of, stamp_of, stamped, trials_of
+from trainer.trials import TrialStamp, check_count, seed_of, stamp_of, stamped, trials_of
+from xpstore.errors import UsageError
 
 A, B = rollout("a").case, rollout("b").case
 
@@ -18,6 +20,16 @@ def test_every_case_is_tried_once_before_any_is_tried_again():
 
 def test_a_case_that_is_given_twice_is_one_case():
     assert [t.case.name for t in trials_of([A, B, A], 1, base=1, training=True)] == ["a", "b"]
+
+
+def test_more_rollouts_than_can_be_kept_are_refused():
+    check_count(100, 10_000)
+    for cases, trials in ((101, 10_000), (1, 1_000_001), (10**6, 2)):
+        with pytest.raises(UsageError, match=f"{cases * trials:,} rollouts") as caught:
+            check_count(cases, trials)
+        assert "1,000,000" in caught.value.hint
+    with pytest.raises(UsageError, match="rollouts"):
+        trials_of([A], 10**9, base=1, training=True)
 
 
 numbers = st.integers(0, 10**6)

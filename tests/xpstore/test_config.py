@@ -126,6 +126,7 @@ def test_what_is_written_reads_back(value):
         (MINIMAL + "[environment.options]\nx = [inf]\n", "`environment.options.x` is inf", "as text"),
         (MINIMAL + f"[environment.options{'.a' * 999}]\n", "too deeply nested", "16 levels"),
         (MINIMAL + "[evaluation]\ntrials = 0\n", "it must be a whole number, 1 or more", "default is 4"),
+        (MINIMAL + "[evaluation]\ntrials = 10001\n", "it must be a whole number, 10000 or less", "is 4"),
         (MINIMAL + "[evaluation]\nseeds = 1\n", "unknown key `evaluation.seeds`", "did you mean `seed`"),
         (MINIMAL + "limits = 3\n", "`limits` is not a table", "[limits]"),
         (MINIMAL + 'name = "a/b"\n', "`name`", "letters"),

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trainer.cli.running import (
-    AT_LEAST_ONE,
+    TRIALS,
     Stages,
     describe_cases,
     describe_stage,
@@ -50,9 +50,7 @@ SHOW = "show"
 @click.command(help=__doc__)
 @click.argument("words", nargs=-1, metavar="[show] [REF]")
 @click.option("--suite", metavar="SUITE", help="Which cases: test, gate or another.  [default: test]")
-@click.option(
-    "--trials", type=AT_LEAST_ONE, metavar="N", help="Attempts at each case.  [default: as xp.toml says]"
-)
+@click.option("--trials", type=TRIALS, metavar="N", help="Attempts at each case.  [default: as xp.toml says]")
 @click.option("--fresh", is_flag=True, help="Run everything, whatever is on record.")
 @click.option("-v", "--verbose", is_flag=True, help="Also a line for each case.")
 @running_options

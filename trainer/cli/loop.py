@@ -9,6 +9,7 @@ import click
 
 from trainer.cli.running import (
     AT_LEAST_ONE,
+    TRIALS,
     Stages,
     check_report,
     describe_stage,
@@ -40,7 +41,7 @@ def loop_options(command: Decorated) -> Decorated:
         click.option("--no-eval", is_flag=True, help="Do not evaluate before and after."),
         click.option(
             "--eval-trials",
-            type=AT_LEAST_ONE,
+            type=TRIALS,
             metavar="N",
             help="Attempts at each test case.  [default: as xp.toml says]",
         ),
@@ -49,7 +50,7 @@ def loop_options(command: Decorated) -> Decorated:
         ),
         click.option(
             "--trials",
-            type=AT_LEAST_ONE,
+            type=TRIALS,
             default=8,
             show_default=True,
             metavar="N",

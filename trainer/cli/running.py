@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import click
 
 from xpstore.cli.output import counted, grouped, note, paint, progress
+from xpstore.config import MOST_TRIALS
 from xpstore.errors import UsageError, XpError
 from xpstore.worktree import has_changes
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FAILURES_SHOWN = 10
 CASES_SHOWN = 3
 AT_LEAST_ONE = click.IntRange(min=1)
+TRIALS = click.IntRange(min=1, max=MOST_TRIALS)
 TIME_LIMIT = 600.0
 
 

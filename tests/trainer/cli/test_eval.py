@@ -96,6 +96,7 @@ def test_show_lists_what_is_on_record_and_runs_nothing(capsys):
         (["nowhere"], 1, "nowhere"),
         (["--suite", "moon"], 2, "no cases in cases/moon.jsonl at main"),
         (["--trials", "0"], 2, "--trials"),
+        (["--trials", "10001"], 2, "--trials"),
     ],
 )
 def test_what_cannot_be_evaluated_says_why(args, code, why, capsys):
@@ -154,3 +155,9 @@ def test_an_interrupt_keeps_nothing_and_says_so(case_store, capsys, monkeypatch)
         "interrupted",
     ]
     assert git(case_store, "for-each-ref") == before
+
+
+def test_more_rollouts_than_can_be_kept_are_refused(capsys, monkeypatch):
+    monkeypatch.setattr("trainer.trials.MOST_ROLLOUTS", 100)
+    assert run([*EVAL, "--trials", "101"]) == 2
+    assert "101 trials of each of" in capsys.readouterr().err

@@ -85,6 +85,8 @@ def test_a_dry_run_says_what_would_run_and_runs_nothing(case_store, capsys):
         (["--seed", "2", "some.jsonl"], "--seed works without FILE only"),
         (["--report", "nowhere/r.json"], "cannot write a report"),
         (["--trials", "0"], "--trials"),
+        (["--trials", "10001"], "--trials"),
+        (["--eval-trials", "10001"], "--eval-trials"),
     ],
 )
 def test_wrong_use_is_exit_2(args, why, capsys):
@@ -99,3 +101,14 @@ def test_a_store_without_environment_is_one_clear_error(capsys):
     err = capsys.readouterr().err.splitlines()
     assert err[0] == "error: this store names no environment, so there is nothing to run its cases in"
     assert err[1].startswith("hint: write `[environment]`")
+
+
+@pytest.mark.parametrize("option", ["--trials", "--eval-trials"])
+def test_more_rollouts_than_can_be_kept_are_refused_before_anything_runs(option, capsys, monkeypatch):
+    monkeypatch.setattr("trainer.trials.MOST_ROLLOUTS", 100)
+    for more in ([], ["--dry-run"]):
+        assert run(["-C", "s", "train", "--trials", "2", option, "101", *more]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "101 trials of each of" in err
+        assert "at most 100" in err

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.trainer.doubles import NoteTaker, rollout
 from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.context import TrajectoryAnalyzerContext
 from trainer.domain import RubricEvaluation
+from trainer.errors import UnscoredError
 
 
 class Judge:
@@ -13,9 +16,9 @@ class Judge:
         return RubricEvaluation(passed=False, score=0.25, feedback=(f"{rollout.case.name} was slow",))
 
 
-def analyze(one, evaluator=None):
+def analyze(one, evaluator=None, **told):
     analyzer = TrajectoryRolloutAnalyzer(NoteTaker(), evaluator)
-    return asyncio.run(analyzer.analyze(one, TrajectoryAnalyzerContext(run_id="r")))
+    return asyncio.run(analyzer.analyze(one, TrajectoryAnalyzerContext(run_id="r", **told)))
 
 
 def test_the_rollouts_own_evaluation_comes_first():
@@ -43,3 +46,11 @@ def test_without_any_score_a_rollout_without_a_note_has_failed_and_says_why():
     assert (analysis.evaluation.passed, analysis.evaluation.score) == (False, 0.0)
     assert analysis.nothing
     assert analysis.evaluation.feedback
+
+
+@pytest.mark.parametrize("case", ["refund", "empty"])
+def test_without_the_fallback_a_rollout_that_nobody_scored_is_an_error(case):
+    with pytest.raises(UnscoredError, match="no evaluation"):
+        analyze(rollout(case, passed=None), fallback=False)
+    assert analyze(rollout(case, passed=None), Judge(), fallback=False).evaluation.score == 0.25
+    assert analyze(rollout(case, passed=False), fallback=False).evaluation.score == 0
