@@ -161,7 +161,8 @@ class RolloutFailure(Frozen):
 
     rollout: str
     case: str
-    stage: Literal["receive", "execute", "analyze", "estimate"]
+    stage: Literal["receive", "recall", "execute", "analyze", "estimate"]
+    """`receive`: it is not taken, since it was forgotten; `recall`: an earlier one that cannot be read."""
     error: str
 
 
@@ -173,7 +174,7 @@ class Received(Frozen):
     already: tuple[str, ...] = ()
     """Ids of rollouts that were learned before by the same learner."""
     refused: tuple[RolloutFailure, ...] = ()
-    """Rollouts that are not taken, such as one that was forgotten here."""
+    """Rollouts that are not taken, such as one that was forgotten here, and earlier ones that are damaged."""
     earlier: tuple[RolloutAnalysis, ...] = ()
     """The evidence that the store already has, without `fresh`, sorted by rollout id."""
     left: tuple[str, ...] = ()

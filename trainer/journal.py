@@ -226,7 +226,7 @@ def _studied(
             studied.append(_analysis(location, i, analysed))
         except (FormatError, NotFoundError) as error:
             why = f"{error.message} ({error.hint})" if error.hint else error.message
-            damaged.append(RolloutFailure(rollout=i, case="", stage="receive", error=why))
+            damaged.append(RolloutFailure(rollout=i, case="", stage="recall", error=why))
     return studied, damaged
 
 

@@ -58,7 +58,7 @@ class TrainReport(Frozen):
     def exit_code(self) -> int:
         """1 when every new rollout failed, or none was taken at all; else 0."""
         refused = {f.rollout for f in self.failures if f.stage == "receive"}
-        failed = {f.rollout for f in self.failures} - refused
+        failed = {f.rollout for f in self.failures if f.stage != "recall"} - refused
         fresh = self.rollouts - len(self.already) - len(refused)
         return 1 if (fresh and len(failed) >= fresh) or len(refused) == self.rollouts else 0
 

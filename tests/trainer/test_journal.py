@@ -159,7 +159,7 @@ def test_an_earlier_recording_that_cannot_be_read_is_set_aside_and_named(
         if recorded is None:  # as after a damaged merge: there is nothing to study
             assert failures == []
             continue
-        assert failures == [(bad, "receive")]
+        assert failures == [(bad, "recall")]
         assert why in result.failures[0].error
         assert ": :" not in result.failures[0].error
     assert asyncio.run(GitJournal(door, "train/x").of_run("run-1")) == {}

@@ -18,6 +18,8 @@ def failure(rollout, stage):
         (2, ("a",), [failure("b", "analyze")], 1),
         (2, ("a",), [failure("b", "receive")], 0),
         (1, (), [failure("a", "receive")], 1),
+        (1, (), [failure("earlier", "recall")], 0),
+        (2, (), [failure("a", "analyze"), failure("earlier", "recall")], 0),
     ],
 )
 def test_the_exit_code_is_one_when_nothing_could_be_used(rollouts, already, failures, code):

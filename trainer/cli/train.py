@@ -119,7 +119,7 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
 def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
     """Yield the report for people: counts, commits, what taught nothing, what to type next."""
     forgotten = {f.rollout for f in report.failures if f.stage == "receive"}  # no other reason there
-    failed = len({f.rollout for f in report.failures} - forgotten)
+    failed = len({f.rollout for f in report.failures if f.stage != "recall"} - forgotten)
     counts = [counted(report.rollouts, "rollout"), f"{report.passed} passed"]
     counts += [f"{len(report.already)} already learned"] if report.already else []
     counts += [f"{len(forgotten)} forgotten here"] if forgotten else []

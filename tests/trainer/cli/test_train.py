@@ -42,7 +42,7 @@ def test_a_report_has_counts_commits_reasons_and_the_next_commands():
                 nothing={"b": "chance does as well (5); one trial only", "c": "chance does as well (7)"},
                 refused={"refund": "opposite advice"},
                 problems=({"file": "x.json", "line": 3, "error": "no messages"},),
-                failures=(failure("d", "receive"), failure("e", "receive"), failure("f", "analyze")),
+                failures=tuple(map(failure, "defg", ("receive", "receive", "analyze", "recall"))),
                 report={
                     "candidates": 21,
                     "dropped": {
@@ -66,6 +66,7 @@ def test_a_report_has_counts_commits_reasons_and_the_next_commands():
         "     1  refund: opposite advice",
         "Failed:",
         "     1  analyze: odd",
+        "     1  recall: odd",
         "Left out of 21 candidates:",
         "     9  does not hold",
         "     7  too little support",
