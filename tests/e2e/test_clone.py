@@ -48,7 +48,9 @@ def clone(user: User, hub: User, tmp_path: Path) -> User:
     return user.at(tmp_path / "c")
 
 
-@pytest.mark.parametrize("branch", [(), ("--branch", "train/returns")])
+@pytest.mark.parametrize(
+    "branch", [(), pytest.param(("--branch", "train/returns"), marks=pytest.mark.stress)]
+)
 def test_what_the_remote_learned_is_learned(clone, files, branch):
     before = clone.git("for-each-ref")
     clone.xp("verify")

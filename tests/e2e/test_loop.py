@@ -124,7 +124,7 @@ def test_ctrl_c_in_an_epoch_keeps_what_is_landed_and_the_rest_is_taken_up(store)
     assert xp(store, "verify", branch)[0] == 0
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.stress), signal.SIGKILL])
 def test_a_stop_before_anything_landed_loses_nothing_that_was_recorded(store, how):
     write_suites(store, train=["a", "b", "slow-c"])
     words = ("train", "--trials", "1", "--no-eval", "--concurrency", "1")

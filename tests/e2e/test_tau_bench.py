@@ -171,6 +171,7 @@ def test_each_patch_applies_by_itself(store):
         store.git("worktree", "remove", "--force", str(place))
 
 
+@pytest.mark.stress  # test_undone_stays.py has it with less
 def test_a_plain_revert_is_understood(store, tau_bench):
     """Evidence survives, verify passes, and training again does not bring the lesson back."""
     store.git("checkout", "-q", BRANCH)
