@@ -11,8 +11,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from xpstore.errors import DocumentError
-from xpstore.library import Library
 from xpstore.names import without_invisible
+from xpstore.page_index import PageIndex
 
 if TYPE_CHECKING:
     from xpstore.experience import Experience, ExperienceSet
@@ -87,11 +87,11 @@ def readable(experiences: ExperienceSet) -> tuple[list[Experience], dict[str, st
 
 def read_for(experiences: ExperienceSet, task: str, budget: int) -> Reading:
     """Choose from a set in memory what to read for a task; see `read_from`."""
-    with Library.of(experiences) as library:
-        return read_from(library, task, budget)
+    with PageIndex.of(experiences) as page_index:
+        return read_from(page_index, task, budget)
 
 
-def read_from(library: Library, task: str, budget: int) -> Reading:
+def read_from(page_index: PageIndex, task: str, budget: int) -> Reading:
     """Choose from the served experiences (production and staging) what to read for a task.
 
     Pages come whole, each if it still fits into `budget` tokens: first those for every task, then the
@@ -99,7 +99,7 @@ def read_from(library: Library, task: str, budget: int) -> Reading:
     page cut, at the end of a line; where not even a line fits, it is left out like the others.
     """
     pages, left_out, room = [], [], budget
-    for experience, score in _fitting(library, task):
+    for experience, score in _fitting(page_index, task):
         text = rendered(experience)
         page = Page(experience.name, text, score, tokens(text))
         if page.tokens <= room:
@@ -113,11 +113,11 @@ def read_from(library: Library, task: str, budget: int) -> Reading:
     return Reading(tuple(pages), tuple(left_out))
 
 
-def _fitting(library: Library, task: str) -> list[tuple[Experience, float]]:
+def _fitting(page_index: PageIndex, task: str) -> list[tuple[Experience, float]]:
     """Return the served experiences for a task with their scores: those for every task, then the ranked."""
-    hits = library.search(task, FITTING, given=True)
+    hits = page_index.search(task, FITTING, given=True)
     found = {e.name for e, _ in hits}
-    hits += [(e, 0.0) for e in library.always() if e.name not in found]
+    hits += [(e, 0.0) for e in page_index.always() if e.name not in found]
     return sorted(hits, key=lambda hit: not _is_for_all(hit[0]))  # stable: best first within each kind
 
 

@@ -22,8 +22,8 @@ from xpstore import (
     status,
     verify,
 )
-from xpstore.library import Library
 from xpstore.location import Location
+from xpstore.page_index import PageIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,9 +108,9 @@ class ExperienceStore:
         """Return the experiences at a ref; `versions` tells how often each was changed, `parsed` reads it."""
         return snapshot.snapshot(self.location, ref or self.main, versions=versions, parsed=parsed)
 
-    def library(self, ref: str = "") -> Library:
+    def page_index(self, ref: str = "") -> PageIndex:
         """Return the experiences at a ref to look something up in; use it in a `with` block."""
-        return Library.at(self.location, ref or self.main)
+        return PageIndex.at(self.location, ref or self.main)
 
     def commit(
         self,

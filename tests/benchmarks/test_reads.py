@@ -41,13 +41,13 @@ print(len(found), time.process_time() - start)
 SEARCH = """
 import sys, time
 from pathlib import Path
-from xpstore.library import Library
+from xpstore.page_index import PageIndex
 from xpstore.location import Location
 start = time.process_time()
-with Library.at(Location.find(Path(sys.argv[1])), "main") as library:
+with PageIndex.at(Location.find(Path(sys.argv[1])), "main") as page_index:
     opened = time.process_time()
     for number in range(5):
-        hits = library.search(sys.argv[2], 10)
+        hits = page_index.search(sys.argv[2], 10)
     print(len(hits), opened - start, (time.process_time() - opened) / 5)
 """
 QUERIES = {

@@ -34,8 +34,8 @@ def test_the_face_reads_and_changes_one_store(tmp_path: Path):
     line = opened.blame("a", "train/1").lines[-1]
     assert (line.text, line.origin.lessons[0].rollouts[0].id) == ("- One.", lesson.rollout)
     assert opened.snapshot("train/1", parsed=True).by_name["a"].document.statements()
-    with opened.library("train/1") as library:
-        assert [experience.name for experience, _ in library.search("one", 5)] == ["a"]
+    with opened.page_index("train/1") as page_index:
+        assert [experience.name for experience, _ in page_index.search("one", 5)] == ["a"]
     rollout = opened.rollout(lesson.rollout)
     assert rollout is not None
     assert rollout["case"] == {"name": "case"}

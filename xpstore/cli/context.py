@@ -32,18 +32,18 @@ from xpstore.cli.output import emit, note, paint
 @pass_app
 def command(app: App, task: tuple[str, ...], ref: str | None, budget: int, *, as_json: bool) -> None:
     """Choose and print; see the module's docstring."""
-    from xpstore.library import Library
+    from xpstore.page_index import PageIndex
     from xpstore.serving import read_from
 
     location = app.location()
-    with Library.at(location, ref or location.main_ref) as library:
-        reading = read_from(library, " ".join(task), budget)
-        unreadable = library.unreadable
+    with PageIndex.at(location, ref or location.main_ref) as page_index:
+        reading = read_from(page_index, " ".join(task), budget)
+        unreadable = page_index.unreadable
     if as_json:
         emit(
             {
                 "ref": ref or location.config.main,
-                "commit": library.commit,
+                "commit": page_index.commit,
                 "task": " ".join(task),
                 "budget": budget,
                 "tokens": reading.tokens,
@@ -61,7 +61,7 @@ def command(app: App, task: tuple[str, ...], ref: str | None, budget: int, *, as
     click.echo("\n".join(paint(page.text) for page in reading.pages), nl=False)
     if not reading.pages and not reading.left_out:
         shown = ref or location.config.main
-        tell_nothing(location, len(library), shown, f"experience on {shown} that is served fits the task")
+        tell_nothing(location, len(page_index), shown, f"experience on {shown} that is served fits the task")
     for page in reading.left_out:
         note(f"left out for the budget: {page.name} (about {page.tokens} tokens)")
     for name, why in unreadable.items():

@@ -30,12 +30,12 @@ def command(  # noqa: PLR0913  # the options of the verb
 ) -> None:
     """Search; see the module's docstring."""
     from xpstore.experience import SERVED
-    from xpstore.library import Library
+    from xpstore.page_index import PageIndex
 
     location = app.location()
-    with Library.at(location, ref or location.main_ref) as library:
-        hits = library.search(" ".join(query), limit)
-        bad = library.unreadable
+    with PageIndex.at(location, ref or location.main_ref) as page_index:
+        hits = page_index.search(" ".join(query), limit)
+        bad = page_index.unreadable
     if as_json:
         rows = [
             {"name": e.name, "score": score, "status": e.status, "description": e.description}
@@ -44,7 +44,7 @@ def command(  # noqa: PLR0913  # the options of the verb
         emit(
             {
                 "ref": ref or location.config.main,
-                "commit": library.commit,
+                "commit": page_index.commit,
                 "query": " ".join(query),
                 "hits": rows,
                 "unreadable": bad,
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0913  # the options of the verb
             )
         if not hits:
             shown = ref or location.config.main
-            tell_nothing(location, len(library), shown, f"experience on {shown} fits the query")
+            tell_nothing(location, len(page_index), shown, f"experience on {shown} fits the query")
         for name, why in bad.items():
             note(f"not searched: {name}: {why}")
     ctx.exit(0 if hits else 1)

@@ -34,7 +34,7 @@ DECIDING = (
     "xpstore.document",
     "xpstore.experience",
     "xpstore.frontmatter",
-    "xpstore.library",
+    "xpstore.page_index",
     "xpstore.markdown",
     "xpstore.names",
     "xpstore.search",
