@@ -10,15 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from xpstore.conflict import question
-from xpstore.errors import RefusedError
-from xpstore.merge import merge
+from xpstore.document import Document
+from xpstore.errors import DocumentError, RefusedError
+from xpstore.merge import Entry, merge
 from xpstore.merge_driver import drive
 from xpstore.resolution_check import check_text, errors
+from xpstore.resolver import PERSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from xpstore.merge import MergeResult
+    from xpstore.merge_statements import Fate
+    from xpstore.resolution import Question
 
 Taken = Literal["ours", "theirs"]
 
@@ -49,12 +53,12 @@ class TakeSide:
         conflict = question(base, ours, theirs, result, where)
         if conflict is None:  # deleted on one side, or no page: then it is one file or the other
             self.decided[where] = Decided(where, () if yours is None else (yours,))
-            return replace(result, text=mine, verdict="PROVEN")
+            return _by_person(result, (base, ours, theirs, where), mine)
         chosen = [[s.text for s in hunk.of(self.side)] for hunk in conflict.hunks]
         made = conflict.assemble(chosen)
         added = [s for hunk in conflict.hunks for s in hunk.statements if s.is_added]
         self.decided[where] = Decided(where, tuple(s.text for s in added if self.side not in s.sides))
-        return made
+        return made if made.verdict == "REFUSED" else _by_person(made, (base, ours, theirs, where), made.text)
 
 
 @dataclass
@@ -92,7 +96,36 @@ class Edited:
             line for side in (ours, theirs) for line in (side or "").splitlines() if line.strip() not in lines
         ]
         self.decided[where] = Decided(where, tuple(dict.fromkeys(line for line in lost if line.strip())))
-        return replace(result, text=text or None, verdict="PROVEN")
+        return _by_person(result, asked, text or None)
+
+
+def _by_person(result: MergeResult, asked: Question, text: str | None) -> MergeResult:
+    """Return a merge that a person decided, with what became of all that a side had added or removed."""
+    base, ours, theirs, where = asked
+    known, stands = _statements(base, where), set(_statements(text, where))
+    mine, yours = _statements(ours, where), _statements(theirs, where)
+    account: list[Entry] = []
+    for key in dict.fromkeys([*mine, *yours]):
+        side: Literal["ours", "theirs", "both"] = (
+            "both" if key in mine and key in yours else "ours" if key in mine else "theirs"
+        )
+        if key not in known:
+            fate: Fate = "kept" if key in stands else "dropped"
+            account.append(Entry(*key, side, "added", fate, "" if fate == "kept" else "a person decided"))
+    for key in known:
+        if key not in stands:
+            side = "both" if key not in mine and key not in yours else "theirs" if key in mine else "ours"
+            account.append(Entry(*key, side, "removed", "kept"))
+    return replace(result, text=text, verdict="VERIFIED", resolved_by=PERSON, account=tuple(account))
+
+
+def _statements(text: str | None, where: str) -> dict[tuple[str, str], None]:
+    """Return section and text of all statements; of a file that is no page, all of it as one."""
+    try:
+        found = [] if text is None else Document.parse(text, where).statements()
+    except DocumentError:
+        return {("", text or ""): None}
+    return {(s.section, s.text): None for s in found}
 
 
 def _bytes(text: str | None) -> bytes:

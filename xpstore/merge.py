@@ -37,7 +37,9 @@ class MergeResult:
     overlaps: tuple[Overlap, ...]
     account: tuple[Entry, ...]
     verdict: Literal["PROVEN", "VERIFIED", "REFUSED"]
-    """VERIFIED = a resolver had a part in it, and its decision passed every check (resolution.py)."""
+    """VERIFIED = a model or a person had a part in it, and the decision passed the checks (resolution.py)."""
+    resolved_by: str = ""
+    """Who decided what both sides had changed; empty where nothing overlapped, or nobody was asked."""
 
 
 MergePage: TypeAlias = "Callable[[str | None, str | None, str | None, str], MergeResult]"

@@ -13,7 +13,8 @@ from xpstore.merge_order import Id, identify, weave
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Fate = Literal["kept", "merged", "dropped"]
+Change = Literal["added", "changed", "removed"]
+Fate = Literal["kept", "merged", "superseded", "dropped"]
 _NUMBER = re.compile(r"[ \t]*\d{1,9}[.)](?=[ \t])")
 
 
@@ -34,9 +35,13 @@ class Entry:
     section: str
     text: str
     side: Literal["ours", "theirs", "both"]
-    change: Literal["added", "changed", "removed"]
+    change: Change
     fate: Fate
     reason: str = ""
+    into: str = ""
+    """The statement of the result that says it (merged) or that replaces it (superseded)."""
+    number: int = 0
+    """Of a statement that somebody decided on (conflict.py); 0 = a rule did."""
 
 
 @dataclass(slots=True)
@@ -141,7 +146,7 @@ def _merge_one(name: str, base: str, ours: str, theirs: str, outcome: Outcome) -
     return _changed_twice(name, base, ours, theirs, outcome)
 
 
-def _change(base: str, text: str) -> Literal["added", "changed", "removed"]:
+def _change(base: str, text: str) -> Change:
     if not base:
         return "added"
     return "changed" if text else "removed"
@@ -169,6 +174,9 @@ def _changed_twice(name: str, base: str, ours: str, theirs: str, outcome: Outcom
         body = mine.body
     else:
         outcome.overlaps.append(Overlap(name, _some(base), (ours,), (theirs,)))
+        reason = "both sides changed it; both versions stay"
+        outcome.account.append(Entry(name, ours, "ours", _change(base, ours), "kept", reason))
+        outcome.account.append(Entry(name, theirs, "theirs", _change(base, theirs), "kept", reason))
         return (ours, theirs)
     figures = _merged_figures(was.evidence, mine.evidence, yours.evidence)
     if mine.evidence not in (was.evidence, yours.evidence) and yours.evidence != was.evidence:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from xpstore.conflict import Hunk, Numbered
 
+OFFLINE = "offline/1"
+"""The name of the rule that keeps what both sides say."""
+PERSON = "person"
+"""Who decided, where a person did."""
 _REWORDED = 0.5
 
 
@@ -72,7 +76,7 @@ class Resolver(Protocol):
 class OfflineResolver:
     """Keeps what both sides say, without exact duplicates; declines where that would contradict itself."""
 
-    name: str = "offline/1"
+    name: str = OFFLINE
     model: str = ""
 
     def resolve(self, hunks: Sequence[Hunk], findings: Sequence[str] = ()) -> Resolution | Declined:

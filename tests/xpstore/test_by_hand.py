@@ -17,7 +17,14 @@ def test_taking_a_side_takes_it_only_where_the_sides_exclude_each_other():
     assert decider(BASE, OURS, THEIRS, "x.md").text == OURS_TAKEN
     assert decider.decided["x.md"].dropped == ("- Never ask.",)
     other = TakeSide("theirs")
-    assert other(BASE, OURS, THEIRS, "x.md").text == OURS_TAKEN.replace("Always", "Never")
+    result = other(BASE, OURS, THEIRS, "x.md")
+    assert result.text == OURS_TAKEN.replace("Always", "Never")
+    assert {(e.text, e.side, e.fate) for e in result.account} == {
+        ("- Always ask.", "ours", "dropped"),
+        ("- Never ask.", "theirs", "kept"),
+        ("- o", "ours", "kept"),
+        ("- t", "theirs", "kept"),
+    }
     assert other.decided["x.md"].dropped == ("- Always ask.",)
 
 
@@ -31,7 +38,7 @@ def test_what_merges_by_itself_is_not_decided():
 def test_a_deleted_page_is_decided_as_a_file(side, text):
     decider = TakeSide(side)
     result = decider("- a\n", None, "- b\n", "x.md")
-    assert (result.verdict, result.text) == ("PROVEN", text)
+    assert (result.verdict, result.resolved_by, result.text) == ("VERIFIED", "person", text)
     assert decider.decided["x.md"].dropped == (("- b\n",) if side == "ours" else ())
 
 
