@@ -21,7 +21,8 @@ DOORS = {  # library → the only modules that may import it
     "scipy": {"trainer.gate.statistics"},
     "openai": {"trainer.llm"},
     "watchfiles": {"xpstore.watch"},
-    "subprocess": {"xpstore.gitcli", "xpstore.cli.pager"},
+    # git, the pager, the user's own command, and the two programs that hold keys
+    "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.watch", "xpstore.signing"},
     "sqlite3": {"xpstore.search", "trainer.environments.order_desk.database"},
 }
 CLI_ONLY = {"click", "rich"}
