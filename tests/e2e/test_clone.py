@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import User
 
 pytestmark = pytest.mark.slow
-CASES, MORE = 10, 14
+CASES, MORE = 7, 10
 EVIDENCE = "xp/evidence"
 
 

@@ -26,7 +26,7 @@ from xpstore.merge import merge
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trainer.domain import Rollout
+    from trainer.domain import Case, Rollout
 
 DEFAULT = 7
 OTHERS = (1, 2, 3, 4)
@@ -37,9 +37,14 @@ pytestmark = pytest.mark.slow
 
 
 def rollouts(
-    seed: int, suite: str, pages: ExperienceSet, trials: Sequence[int], *, training: bool = False
+    seed: int,
+    cases: Sequence[Case],
+    pages: ExperienceSet,
+    trials: Sequence[int] = TRAINED,
+    *,
+    training: bool = False,
 ) -> list[Rollout]:
-    executor, cases = make({"seed": seed}).executor(), suites(seed)[suite]
+    executor = make({"seed": seed}).executor()
 
     async def all_trials() -> list[Rollout]:
         found: list[Rollout] = []
@@ -53,7 +58,7 @@ def rollouts(
 
 def points(seed: int, pages: ExperienceSet, trials: Sequence[int] = TESTED) -> float:
     """Percent of the test rollouts that pass."""
-    found = rollouts(seed, "test", pages, trials)
+    found = rollouts(seed, suites(seed)["test"], pages, trials)
     return 100 * sum(r.evaluation is not None and r.evaluation.passed for r in found) / len(found)
 
 
@@ -74,7 +79,7 @@ def learned(evidence: Sequence[Rollout], pages: ExperienceSet = EMPTY) -> Experi
 
 @cache
 def evidence_of(seed: int) -> tuple[Rollout, ...]:
-    return tuple(rollouts(seed, "train", EMPTY, TRAINED, training=True))
+    return tuple(rollouts(seed, suites(seed)["train"], EMPTY, training=True))
 
 
 @cache
@@ -93,6 +98,7 @@ def permuted(evidence: Sequence[Rollout], seed: int) -> list[Rollout]:
     return [r.model_copy(update={"evaluation": e}) for r, e in zip(evidence, outcomes, strict=True)]
 
 
+@pytest.mark.stress  # the README has it, and its test
 def test_the_default_seed_gains_forty_points() -> None:
     before = points(DEFAULT, EMPTY)
     assert 15 <= before <= 45
@@ -116,8 +122,10 @@ def test_reverted_it_is_as_before_on_other_trial_seeds(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_cases_is_in_a_lesson() -> None:
-    said = " ".join(p.text for p in pages_of(DEFAULT).policies)
-    for case in suites(DEFAULT)["train"]:
+    cases = suites(4, train=36, gate=6, test=6)["train"]
+    said = " ".join(p.text for p in learned(rollouts(4, cases, EMPTY, training=True)).policies)
+    assert said
+    for case in cases:
         world = case.input["world"]
         for rows in world.values():  # type: ignore[union-attr]
             assert not [v for row in rows for k, v in row.items() if k.endswith("_id") and v in said]  # type: ignore[union-attr, index, operator]

@@ -124,6 +124,7 @@ def test_a_second_run_has_nothing_to_learn(store, tau_bench):
     assert store.git("for-each-ref") == before
 
 
+@pytest.mark.stress  # trainer/test_pipeline.py has it with less
 def test_the_order_and_the_number_of_batches_do_not_matter(store, user, tau_bench):
     rollouts = json.loads(tau_bench.read_text(encoding="utf-8"))
     random.Random(7).shuffle(rollouts)  # noqa: S311  # an order, no secret
