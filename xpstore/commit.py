@@ -4,20 +4,25 @@ No working tree, index or process is needed. Everything is built on the tip as i
 and made visible by compare-and-swap (publish.py). Where the tip moved, the group is built again on the new
 one: an item whose file is still what the plan saw is re-parented, one whose result is there already is
 left out, and any other file is a conflict, which somebody who can merge has to solve.
+
+Writers of one branch take turns (waiting.py): whoever has the store lock writes what the others wait for too,
+in one pack and one move. Its own plans, and those of each of the others, are all or nothing by themselves.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import evidence, guards, layout, maintain, objects, publish, record, trees, witness
-from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError
+from xpstore import evidence, guards, layout, maintain, objects, publish, record, trees, waiting, witness
+from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError, XpError
 from xpstore.git import Move
 from xpstore.hashing import blob_id
 from xpstore.objects import GitObject, Person, Tree
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 from xpstore.trailers import plan_ids
+from xpstore.wanted import Wanted, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
     from xpstore.record import Rendered
+    from xpstore.waiting import Asked
 
 NOTHING = blob_id(None)
 
@@ -60,13 +66,6 @@ def commit(
     return apply(loc, prepare(loc, plans), branch, start=start, extra_evidence=extra_evidence)
 
 
-def prepare(loc: Location, plans: Sequence[PolicyUpdatePlan]) -> list[Rendered]:
-    """Check the plans and render them, which needs no look at any branch; see `commit` for what it raises."""
-    for plan in plans:
-        guards.check_plan(plan, loc.config)
-    return [record.render(plan) for plan in plans]
-
-
 def apply(
     loc: Location,
     prepared: Sequence[Rendered],
@@ -79,29 +78,62 @@ def apply(
     ref = loc.branch_ref(branch)
     if ref == loc.evidence_ref:
         raise UsageError(f"{branch} is the evidence branch", hint="plans go to main or to a candidate")
-    reason = f"xp: {len(prepared)} plans" if len(prepared) > 1 else "xp: plan"
+    wanted = Wanted(tuple(prepared), ref, start, tuple(extra_evidence))
     done: list[Landed] = []
 
     def attempt() -> bool:
-        group = _build(loc, prepared, ref, start)
-        files = [*extra_evidence, *group.evidence]
-        addition = evidence.add(loc, files, f"Evidence for {branch}", who=group.committer)
-        moves = addition.moves(loc.evidence_ref, f"xp: evidence for {branch}")
-        if group.objects:
-            moves.append(Move(ref, group.old, group.tip, reason))
-        if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
-            return False
-        if addition.objects and addition.new:
-            witness.remember(loc, addition.new)
-        done[:] = group.landed
-        return True
+        with waiting.turn(loc.repo.common_dir, lambda: wanted.encode(loc)) as turn:
+            landed = _answered(turn.answer) if turn.answer else _write(loc, wanted, turn.others())
+        done.extend(landed or ())
+        return landed is not None
 
     publish.retried(loc.repo, attempt, ref)
     maintain.after_writing(loc)
     return done
 
 
-def _build(loc: Location, prepared: Sequence[Rendered], ref: str, start: str) -> _Group:
+def _write(loc: Location, wanted: Wanted, others: Sequence[Asked]) -> list[Landed] | None:
+    """Write what is wanted, and what others wait for; None where another program moved the branch."""
+    try:
+        return _write_group(loc, wanted, others)
+    except XpError:
+        if not others:
+            raise
+        return _write_group(loc, wanted, ())  # perhaps one of the others is refused: then it hears of it
+
+
+def _write_group(loc: Location, wanted: Wanted, others: Sequence[Asked]) -> list[Landed] | None:
+    branch = wanted.ref.removeprefix(layout.HEADS)
+    group = _build(loc, wanted)
+    mine = list(group.landed)
+    answers: list[tuple[Asked, list[Landed]]] = []
+    for asked in others:
+        theirs = wanted.decode(loc, asked.data)
+        landed = group.take_along(theirs) if theirs else None
+        if landed is not None:
+            answers.append((asked, landed))
+    addition = evidence.add(loc, group.evidence, f"Evidence for {branch}", who=group.committer)
+    moves = addition.moves(loc.evidence_ref, f"xp: evidence for {branch}")
+    if group.objects:
+        count = len(group.landed)
+        reason = f"xp: {count} plans" if count > 1 else "xp: plan"
+        moves.append(Move(wanted.ref, group.old, group.tip, reason))
+    if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
+        return None
+    if addition.objects and addition.new:
+        witness.remember(loc, addition.new)
+    for asked, landed in answers:
+        asked.answer(json.dumps([[one.plan_id, one.commit, one.state] for one in landed]).encode())
+    return mine
+
+
+def _answered(data: bytes) -> list[Landed]:
+    """Return what another process says has landed."""
+    return [Landed(plan_id, commit_, state) for plan_id, commit_, state in json.loads(data)]
+
+
+def _build(loc: Location, wanted: Wanted) -> _Group:
+    ref, start = wanted.ref, wanted.start
     old = loc.repo.ref(ref)
     base = old or loc.tip_of(ref) or (loc.resolve(start) if start else loc.tip_of(loc.main_ref))
     if base is None and ref != loc.main_ref:
@@ -109,13 +141,7 @@ def _build(loc: Location, prepared: Sequence[Rendered], ref: str, start: str) ->
             f"{loc.config.main} has no commit to start {ref} from", hint="commit xp.toml there first"
         )
     group = _Group(loc.at(base) if base else loc, old, base or "")
-    known = _plans_since(loc, base, [rendered.plan for rendered in prepared]) if base else {}
-    for rendered in prepared:
-        plan_id = rendered.plan.plan_id
-        if plan_id in known:
-            group.landed.append(Landed(plan_id, known[plan_id], "already"))
-        else:
-            group.add(rendered)
+    group.add(wanted)
     return group
 
 
@@ -147,12 +173,38 @@ class _Group:
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.base = self.tip
+        """The commit that the first one is stacked on."""
         self._root = self.loc.repo.commit(self.tip).tree if self.tip else None
         self._folder = self.loc.in_tree(layout.EXPERIENCES)
         self.committer = self.loc.repo.person()
 
-    def add(self, rendered: Rendered) -> None:
-        """Stack the commit of one plan. Raises ConflictError, NotFoundError, RefusedError."""
+    def add(self, wanted: Wanted) -> None:
+        """Stack the commits of these plans. Raises ConflictError, NotFoundError, RefusedError."""
+        plans = [rendered.plan for rendered in wanted.prepared]
+        known = _plans_since(self.loc, self.base, plans) if self.base else {}
+        self.evidence += wanted.extra
+        for rendered in wanted.prepared:
+            plan_id = rendered.plan.plan_id
+            if plan_id in known:
+                self.landed.append(Landed(plan_id, known[plan_id], "already"))
+            else:
+                self._add(rendered)
+
+    def take_along(self, wanted: Wanted) -> list[Landed] | None:
+        """Stack what another one wants as well; None, and nothing of it, where that is refused."""
+        tip, root = self.tip, self._root
+        kept = [(rows, len(rows)) for rows in (self.landed, self.objects, self.evidence)]
+        try:
+            self.add(wanted)
+        except XpError:
+            self.tip, self._root = tip, root
+            for rows, length in kept:
+                del rows[length:]
+            return None
+        return self.landed[kept[0][1] :]
+
+    def _add(self, rendered: Rendered) -> None:
         plan = rendered.plan
         entries = self._experiences()
         items: list[PolicyPlanItem] = []

@@ -1,7 +1,7 @@
 """The store lock: one writer of this program at a time moves refs in a repository.
 
 An OS file lock in the common git directory plus an in-process lock. It is held for milliseconds, never
-while objects are built or a model thinks, and dies with its process. The compare-and-swap of the refs is
+while a plan is rendered or a model thinks, and dies with its process. The compare-and-swap of the refs is
 the truth; the lock only spares our own writers the retries, and tells a dead writer from a live one.
 
 While it is held, its file names what is being moved. A writer that finds it not empty follows a killed
@@ -44,32 +44,49 @@ _held_guard = threading.Lock()
 
 
 @contextmanager
-def store_lock(common_dir: Path) -> Iterator[None]:
-    """Hold the store lock of a repository; waits for it. May be taken again by the thread that holds it."""
+def store_lock(common_dir: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the store lock of a repository; may be taken again by the thread that holds it.
+
+    It is waited for; without `wait` what is yielded says whether it is held.
+    """
     held = _held.get(common_dir)
     if held is None:
         with _held_guard:
             held = _held.setdefault(common_dir, _Held())
-    with held.guard:
+    if not held.guard.acquire(blocking=wait):
+        yield False
+        return
+    try:
         if held.depth == 0:
-            held.handle = _open(f"{common_dir}/{FILE}")
-        held.depth += 1
+            held.handle = _open(f"{common_dir}/{FILE}", wait=wait)
+        is_held = held.handle >= 0
+        held.depth += is_held
         try:
-            yield
+            yield is_held
         finally:
-            held.depth -= 1
-            if held.depth == 0:
+            held.depth -= is_held
+            if is_held and held.depth == 0:
                 os.close(held.handle)
+    finally:
+        held.guard.release()
 
 
-def _open(path: str) -> int:
+def _open(path: str, *, wait: bool) -> int:
+    """Return the open and locked file; -1 where another process has it locked and it is not waited for."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise RepositoryError(
             f"cannot open {path}: {error.strerror or error}", hint="the git directory must be writable"
         ) from error
-    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        os.close(handle)
+        return -1
+    except BaseException:
+        os.close(handle)
+        raise
     return handle
 
 

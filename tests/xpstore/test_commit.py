@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.builders import ROLLOUT, delete, fsck, git, make_plan, make_store, page, texts, upsert
+from xpstore import commit as writing
 from xpstore import evidence
 from xpstore.commit import Landed, commit
 from xpstore.errors import (
@@ -19,9 +21,13 @@ from xpstore.errors import (
 )
 from xpstore.init import init
 from xpstore.location import Location
+from xpstore.verify import verify
+from xpstore.wanted import Wanted, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from xpstore.plan import PolicyUpdatePlan
 
 A, B, C = page("a"), page("a", "Second."), page("a", "Third.")
 
@@ -363,3 +369,51 @@ def test_a_branch_that_only_the_remote_has_is_continued(tmp_path: Path) -> None:
         assert clone.repo.commit(landed.commit).parents == (parent,)
         assert clone.repo.ref(clone.branch_ref(branch)) == landed.commit
     assert clone.repo.ref("refs/remotes/origin/main") == main
+
+
+class Asked:
+    """Somebody else who waits to write a plan; see xpstore.waiting."""
+
+    def __init__(self, loc: Location, plan: PolicyUpdatePlan) -> None:
+        self.plan = plan
+        self.data = wanted_of(loc, plan).encode(loc)
+        self.heard: list[list[str]] = []
+
+    def answer(self, data: bytes) -> None:
+        self.heard = json.loads(data)
+
+
+def wanted_of(loc: Location, plan: PolicyUpdatePlan) -> Wanted:
+    return Wanted(tuple(prepare(loc, [plan])), loc.main_ref, "")
+
+
+def test_plans_of_others_who_wait_are_taken_along_in_one_move(loc: Location) -> None:
+    others = [Asked(loc, make_plan(loc, upsert(name, page(name)), rollouts=())) for name in "bc"]
+    mine = make_plan(loc, upsert("a", page("a")), rollouts=())
+    before = git(loc.repo.place, "rev-list", "--count", "main")
+    landed = writing._write(loc, wanted_of(loc, mine), others)
+    assert [one.plan_id for one in landed] == [mine.plan_id]
+    assert [one.heard[0][::2] for one in others] == [[one.plan.plan_id, "applied"] for one in others]
+    assert list(texts(loc, "main")) == ["a", "b", "c"]
+    assert int(git(loc.repo.place, "rev-list", "--count", "main")) == int(before) + 3
+    assert git(loc.repo.place, "reflog", "-1", "--format=%gs", "main") == "xp: 3 plans"
+    assert {f.state for f in verify(loc, "main")} == {"intact"}
+
+
+def test_one_of_the_others_that_is_refused_stops_nobody_else(loc: Location) -> None:
+    stale = make_plan(loc, upsert("a", page("a", "Other.")))
+    others = [Asked(loc, stale), Asked(loc, make_plan(loc, upsert("b", page("b"))))]
+    writing._write(loc, wanted_of(loc, make_plan(loc, upsert("a", page("a")))), others)
+    assert texts(loc, "main") == {"a": page("a"), "b": page("b")}
+    assert others[0].heard == []
+    assert others[1].heard[0][2] == "applied"
+
+
+def test_a_local_file_in_the_way_of_another_one_stops_only_that(loc: Location) -> None:
+    (loc.repo.place / "experiences").mkdir(exist_ok=True)
+    (loc.repo.place / "experiences" / "b.md").write_text("mine")
+    other = Asked(loc, make_plan(loc, upsert("b", page("b"))))
+    writing._write(loc, wanted_of(loc, make_plan(loc, upsert("a", page("a")))), [other])
+    assert list(texts(loc, "main")) == ["a"]
+    assert other.heard == []
+    assert (loc.repo.place / "experiences" / "b.md").read_text() == "mine"
