@@ -268,6 +268,11 @@ class Repo(TreeReader):
                 found.message,
             )
 
+    def lend(self, objects: Path) -> None:
+        """Read the objects of another folder too, with this value; `gitcli.lending` lets git."""
+        with _failing("read the objects", objects):
+            self._odb.add_disk_alternate(str(objects))
+
     def has(self, object_id: str) -> bool:
         """Return whether the object is here, damaged or not."""
         return object_id in self._odb

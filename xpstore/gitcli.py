@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from xpstore.errors import RepositoryError
 from xpstore.failures import DAMAGE, PARTIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 PASSED_ON = frozenset(
@@ -56,6 +58,24 @@ SETTINGS = (
 )
 
 
+_lent: ContextVar[str] = ContextVar("lent", default="")
+
+
+@contextmanager
+def lending(objects: Path) -> Iterator[None]:
+    """Let git read the objects of another folder too, in all that is started in this block.
+
+    A push is checked before its objects are the repository's own: git keeps them apart until then, and tells
+    only its hooks where, by a variable that is dropped here as all others are.
+    """
+    quoted = str(objects).replace("\\", "\\\\").replace('"', '\\"')
+    token = _lent.set(f'"{quoted}"')
+    try:
+        yield
+    finally:
+        _lent.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
     """What a git process left: exit code and raw output."""
@@ -70,6 +90,8 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in PASSED_ON}
     env |= {"LC_ALL": "C", "LANGUAGE": "", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
     env["GIT_NO_LAZY_FETCH"] = "1"  # a partial clone fetches from where, and with what, its config says
+    if lent := _lent.get():
+        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = lent
     return env | dict(extra or {})
 
 

@@ -146,7 +146,7 @@ def stores(repo: Repo) -> list[Location]:
         tips.insert(0, repo.resolve("HEAD"))
     tips += [tip for ref in usual for tip in tracking.copies(repo, ref).values()]
     for tip in dict.fromkeys(tips):
-        found, unreadable = _stores_at(repo, repo.commit(tip).tree)
+        found, unreadable = stores_at(repo, repo.commit(tip).tree)
         if found:
             return found
         if unreadable:
@@ -154,8 +154,8 @@ def stores(repo: Repo) -> list[Location]:
     return []
 
 
-def _stores_at(repo: Repo, tree: str) -> tuple[list[Location], FormatError | None]:
-    """Return the stores in a tree, and why the last of the unreadable files is none."""
+def stores_at(repo: Repo, tree: str) -> tuple[list[Location], FormatError | None]:
+    """Return the stores in a tree, sorted by folder, and why the last of the unreadable files is none."""
     found, unreadable = [], None
     for prefix in _config_folders(repo, tree):
         try:

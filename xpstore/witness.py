@@ -33,7 +33,7 @@ def generation(loc: Location, tip: str) -> int:
     """Return how often something was forgotten before this tip of the evidence branch."""
     entry = loc.repo.entry(loc.repo.commit(tip).tree, GENERATION)
     text = loc.repo.blob(entry.id).decode("utf-8", "replace").strip() if entry and entry.is_file else "0"
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) < 10 else 0  # int() refuses thousands of digits
 
 
 def recall(loc: Location) -> Seen | None:
