@@ -82,6 +82,46 @@ class EvaluationSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """What `xp gate` and `xp land` ask of a candidate. All shares and points are fractions of 1."""
+
+    suite: str = field(default="gate", metadata={"help": "the cases that decide, cases/<suite>.jsonl"})
+    trials: int = field(
+        default=4, metadata={"help": "attempts at each case, on either side", "least": 1, "most": MOST_TRIALS}
+    )
+    alpha: float = field(
+        default=0.0425,
+        metadata={"help": "chance of a wrong answer, per question", "least": 1e-6, "most": 0.5},
+    )
+    margin: float = field(
+        default=0.1, metadata={"help": "a loss of the pass rate that must be ruled out", "most": 1}
+    )
+    min_effect: float = field(
+        default=0.02, metadata={"help": "a smaller gain is not called progress", "most": 1}
+    )
+    min_discordant: int = field(
+        default=5, metadata={"help": "cases that must differ before progress is claimed"}
+    )
+    retries: int = field(
+        default=2, metadata={"help": "how often a trial is tried again that could not be scored", "most": 10}
+    )
+    max_unscored: float = field(
+        default=0.05, metadata={"help": "more trials without a score, and nothing was measured", "most": 1}
+    )
+    inconclusive: str = field(
+        default="hold",
+        metadata={"help": "hold: it stays on its branch; land: it lands", "choices": ("hold", "land")},
+    )
+    leaks: str = field(
+        default="refuse",
+        metadata={
+            "help": "lessons that quote a case of gate or test: refuse or warn",
+            "choices": ("refuse", "warn"),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StoreConfig:
     """The settings of one store; a table of xp.toml is a dataclass whose fields all have defaults."""
 
@@ -94,6 +134,7 @@ class StoreConfig:
     limits: Limits = field(default_factory=Limits)
     environment: EnvironmentSettings = field(default_factory=EnvironmentSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    gate: GatePolicy = field(default_factory=GatePolicy)
 
 
 Table = TypeVar("Table", bound="DataclassInstance")
@@ -149,6 +190,7 @@ def _config(raw: dict[str, object], where: str) -> StoreConfig:
         limits=_table(Limits, data, "limits", where),
         environment=_environment(data, where),
         evaluation=_table(EvaluationSettings, data, "evaluation", where),
+        gate=_table(GatePolicy, data, "gate", where),
     )
 
 
@@ -158,6 +200,7 @@ def render_config(config: StoreConfig) -> str:
     lines += _table_lines("limits", config.limits)
     lines += _environment_lines(config.environment)
     lines += _table_lines("evaluation", config.evaluation)
+    lines += _table_lines("gate", config.gate)
     return "\n".join(lines) + "\n"
 
 
@@ -221,20 +264,33 @@ def _table(kind: type[Table], data: Mapping[str, object], name: str, where: str)
     """Read one table into its dataclass; a value has the type of its default, numbers have their bounds."""
     table = _plain_table(data, name, where)
     default = kind()
-    least = {f.name: f.metadata.get("least", 0) for f in fields(kind)}
-    most = {f.name: f.metadata.get("most", math.inf) for f in fields(kind)}
-    _refuse_unknown(table, [f.name for f in fields(kind)], where, f"{name}.")
+    rules = {f.name: f.metadata for f in fields(kind)}
+    _refuse_unknown(table, list(rules), where, f"{name}.")
+    values: dict[str, object] = {}
     for key, value in table.items():
-        wanted = type(getattr(default, key))
-        is_number = isinstance(value, (int, float))
-        if type(value) is not wanted or (is_number and not least[key] <= value <= most[key]):
-            top = f" {most[key]} or less" if is_number and value > most[key] else f" {least[key]} or more"
-            article = f"a whole number,{top}" if wanted is int else f"of type {wanted.__name__}"
+        usual, rule = getattr(default, key), rules[key]
+        # 1 is a number as good as 1.0
+        values[key] = float(value) if type(usual) is float and type(value) is int else value
+        if choices := rule.get("choices"):
+            wish = "" if value in choices else f"one of {', '.join(choices)}"
+        else:
+            wish = _unlike(values[key], usual, rule.get("least", 0), rule.get("most", math.inf))
+        if wish:
             raise FormatError(
-                f"{where}: `{name}.{key}` is {value!r}, it must be {article}",
-                hint=f"the default is {_literal(getattr(default, key))}",
+                f"{where}: `{name}.{key}` is {value!r}, it must be {wish}",
+                hint=f"the default is {_literal(usual)}",
             )
-    return replace(default, **table)
+    return replace(default, **values)
+
+
+def _unlike(value: object, usual: object, least: float, most: float) -> str:
+    """Return what a value must be, where it is not of the type of the usual one or out of bounds; else ""."""
+    kind = "a whole number" if type(usual) is int else "a number" if type(usual) is float else ""
+    if type(value) is not type(usual):
+        return f"{kind}, {least} or more" if kind else f"of type {type(usual).__name__}"
+    if not isinstance(value, (int, float)) or least <= value <= most:
+        return ""
+    return f"{kind}, {most} or less" if value > most else f"{kind}, {least} or more"
 
 
 def _plain_table(data: Mapping[str, object], name: str, where: str) -> dict[str, object]:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xpstore import evaluation, evidence, gitcli, layout, note, witness
+from xpstore import evaluation, evidence, gate_record, gitcli, layout, note, witness
 from xpstore.errors import FormatError, XpError
 from xpstore.hashing import canonical_json, content_id
 from xpstore.patchfile import read_patch
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ID_FILE = re.compile(r"(rollouts|cases)/../([0-9a-f]+)\.json")
 _EVENT_FILE = re.compile(r"ledger/../[0-9a-f]+/([0-9a-f]+)\.json")
 _NOTE_FILE = re.compile(r"trajectories/../([0-9a-f]+)\.md")
+_GATE_FILE = re.compile(r"gates/../([0-9a-f]+)\.json")
 _EVALUATION_FILE = re.compile(r"evaluations/../([0-9a-f]+\.[0-9a-f]+)\.json")
 
 
@@ -105,6 +106,9 @@ class Evidence:
             record = evaluation.read_record(self.read(path), path)
             found = f"{record.key.id}.{record.id}"
             return "" if found == match[1] else found
+        if match := _GATE_FILE.fullmatch(path):
+            found = gate_record.parse(self.read(path), path).id
+            return "" if found == match[1] else found
         if path.endswith(".patch"):
             self.gradient(path)
         return ""
@@ -129,9 +133,12 @@ def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
     found += _shrunk(loc, shelf, tip)
     if seen and not witness.continues(loc, seen, tip):
         branch = loc.evidence_ref.removeprefix(layout.HEADS)
+        how = f"git branch -f {branch} {seen.tip[:12]} brings it back"
+        if not loc.repo.has(seen.tip):
+            how = "it is lost here; xp sync brings it back from a repository that has it"
         found.append(
             f"the evidence branch was rewritten: it was at {seen.tip[:12]}, which its history no longer has"
-            f" (git branch -f {branch} {seen.tip[:12]} brings it back)"
+            f" ({how})"
         )
     elif seen and loc.repo.has(seen.tip) and not loc.repo.is_ancestor(seen.tip, tip):
         found += _lost(loc, shelf, seen.tip)

@@ -57,7 +57,7 @@ def find_ids(loc: Location, kind: str, prefix: str) -> list[str]:
     """Return the ids that start with `prefix`, sorted.
 
     `kind` is a folder of the evidence branch: rollouts, cases, trajectories, gradients (plan ids), ledger
-    (rollout ids), evaluations or tombstones.
+    (rollout ids), evaluations, gates or tombstones.
     """
     tree = _tree(loc)
     if tree is None:

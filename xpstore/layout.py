@@ -1,7 +1,7 @@
 """Where everything lives: paths in the branches and names of the refs. Pure strings.
 
     main and candidates   [<prefix>/]xp.toml, [<prefix>/]experiences/<name>.md, [<prefix>/]cases/<suite>.jsonl
-    evidence branch       rollouts/ cases/ trajectories/ gradients/ ledger/ evaluations/ tombstones/
+    evidence branch       rollouts/ cases/ trajectories/ gradients/ ledger/ evaluations/ gates/ tombstones/
 
 Every folder of the evidence branch is sharded by the first two hex digits of an id, so that no
 directory grows without bound and nothing depends on a clock.
@@ -15,6 +15,8 @@ CASES = "cases"
 README = "README.md"
 HEADS = "refs/heads/"
 REMOTES = "refs/remotes/"
+GATES = "gates"
+"""The folder of the evidence branch with what gates have decided."""
 TOMBSTONES = "tombstones"
 """The folder of the evidence branch that names what was forgotten."""
 RESERVED_STORE_NAMES = frozenset({"evidence", "conflict"})
@@ -49,6 +51,11 @@ def trajectory_path(trajectory_id: str) -> str:
 def evaluation_path(key: str, record_id: str) -> str:
     """Return where a repetition of the evaluation under a key is kept in the evidence branch."""
     return sharded("evaluations", key, f".{record_id}.json")
+
+
+def gate_path(record_id: str) -> str:
+    """Return where a decision of a gate is kept in the evidence branch."""
+    return sharded(GATES, record_id, ".json")
 
 
 def plan_folder(plan_id: str) -> str:

@@ -9,6 +9,7 @@ from xpstore.config import (
     FORMAT,
     EnvironmentSettings,
     EvaluationSettings,
+    GatePolicy,
     Limits,
     StoreConfig,
     adapted,
@@ -91,6 +92,15 @@ CONFIGS = st.builds(
     st.builds(Limits, *[st.integers(0, 10**9)] * 4),
     ENVIRONMENTS,
     st.builds(EvaluationSettings, st.integers(1, 99), st.integers(0, 10**9)),
+    st.builds(
+        GatePolicy,
+        suite=st.text(),
+        trials=st.integers(1, 10_000),
+        alpha=st.floats(1e-6, 0.5),
+        margin=st.floats(0, 1),
+        inconclusive=st.sampled_from(["hold", "land"]),
+        leaks=st.sampled_from(["refuse", "warn"]),
+    ),
 )
 
 
@@ -128,6 +138,21 @@ def test_what_is_written_reads_back(value):
         (MINIMAL + "[evaluation]\ntrials = 0\n", "it must be a whole number, 1 or more", "default is 4"),
         (MINIMAL + "[evaluation]\ntrials = 10001\n", "it must be a whole number, 10000 or less", "is 4"),
         (MINIMAL + "[evaluation]\nseeds = 1\n", "unknown key `evaluation.seeds`", "did you mean `seed`"),
+        (
+            MINIMAL + "[gate]\nalpha = 0.7\n",
+            "`gate.alpha` is 0.7, it must be a number, 0.5 or less",
+            "0.0425",
+        ),
+        (
+            MINIMAL + "[gate]\nalpha = nan\n",
+            "`gate.alpha` is nan, it must be a number, 1e-06 or more",
+            "0.0425",
+        ),
+        (MINIMAL + "[gate]\nmargin = -1\n", "it must be a number, 0 or more", "0.1"),
+        (MINIMAL + "[gate]\nmargin = true\n", "it must be a number, 0 or more", "0.1"),
+        (MINIMAL + "[gate]\nsuite = 1\n", "`gate.suite` is 1, it must be of type str", '"gate"'),
+        (MINIMAL + '[gate]\ninconclusive = "drop"\n', "must be one of hold, land", '"hold"'),
+        (MINIMAL + "[gate]\nleaks = []\n", "must be one of refuse, warn", '"refuse"'),
         (MINIMAL + "limits = 3\n", "`limits` is not a table", "[limits]"),
         (MINIMAL + 'name = "a/b"\n', "`name`", "letters"),
         (MINIMAL + "name = 3\n", "`name`", "text"),
@@ -179,3 +204,15 @@ def test_a_template_that_says_something_else_is_written_anew(text):
     config = StoreConfig(1, "cd34")
     assert parse_config(adapted(text, config), "xp.toml") == config
     assert adapted(text, config) == render_config(config)
+
+
+def test_a_gate_has_thresholds_and_a_whole_number_is_a_number():
+    policy = parse_config(MINIMAL + "[gate]\nmargin = 0\ntrials = 8\n", "xp.toml").gate
+    assert policy == GatePolicy(margin=0.0, trials=8)
+    assert type(policy.margin) is float
+    assert (policy.suite, policy.alpha, policy.min_discordant, policy.inconclusive) == (
+        "gate",
+        0.0425,
+        5,
+        "hold",
+    )
