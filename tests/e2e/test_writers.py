@@ -1,0 +1,198 @@
+"""Many processes write to one branch while git prunes and a person works: nothing lost, doubled or broken."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
+from tests.churn import cleaner, person
+from tests.crowd import Member, Row, meanwhile, run
+from xpstore.commit import commit
+from xpstore.errors import ConflictError
+from xpstore.location import Location
+from xpstore.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from xpstore.plan import PolicyPlanItem
+
+PAGES = 4
+"""Pages that several writers share."""
+TRIES = 400
+"""How often a writer plans again: that it is fair is not what is tried here."""
+
+
+def own(store: Path, branch: str, name: str, count: int) -> Member:
+    """A new page with every plan."""
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        loc = Location.find(store)
+        ready()
+        for number in range(count):
+            item = upsert(f"{name}-{number}", page(f"{name}-{number}"))
+            teach(loc, branch, lambda item=item: item, report)
+
+    return work
+
+
+def editor(store: Path, branch: str, name: str, count: int) -> Member:
+    """One more statement on its own page with every plan."""
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        loc = Location.find(store)
+        ready()
+        text = None
+        for number in range(count):
+            new = f"{text}- {name} {number}.\n" if text else page(name)
+            item = upsert(name, new, text)
+            teach(loc, branch, lambda item=item: item, report)
+            text = new
+
+    return work
+
+
+def sharer(store: Path, branch: str, name: str, count: int) -> Member:
+    """One more statement on a page of all with every plan."""
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        loc = Location.find(store)
+        ready()
+        for number in range(count):
+            target, line = f"shared-{number % PAGES}", f"- {name} {number}.\n"
+
+            def item(target: str = target, line: str = line) -> PolicyPlanItem:
+                there = texts(loc, branch)[target]
+                return upsert(target, there + line, there)
+
+            teach(loc, branch, item, report, line=line, page=target)
+
+    return work
+
+
+def teach(
+    loc: Location, branch: str, item: Callable[[], PolicyPlanItem], report: Callable[..., None], **told: str
+) -> None:
+    """Plan and commit, and plan again where somebody was faster."""
+    start = time.perf_counter()
+    for _ in range(TRIES):
+        change = item()
+        plan = make_plan(loc, change, branch=branch, rollouts=())
+        try:
+            [landed] = commit(loc, [plan], branch)
+        except ConflictError:
+            continue
+        took = time.perf_counter() - start
+        report(plan=plan.plan_id, commit=landed.commit, state=landed.state, at=start, took=took, **told)
+        return
+    raise AssertionError(f"never landed: {plan.subject}")
+
+
+def make(path: Path, branch: str) -> Location:
+    loc = make_store(path)
+    shared = [upsert(f"shared-{number}", page(f"shared-{number}")) for number in range(PAGES)]
+    commit(loc, [make_plan(loc, *shared, branch=branch, rollouts=())], branch)
+    return loc
+
+
+def check(store: Path, branch: str, told: dict[str, list[Row]]) -> None:
+    """Every plan that was reported is on the branch, once, with its changes; nothing is broken."""
+    fsck(store)
+    loc = Location.find(store)
+    rows = [row for rows in told.values() for row in rows]
+    line = git(store, "rev-list", "--first-parent", branch).split()
+    assert [row["commit"] for row in rows if row["commit"] not in line] == []
+    ids = Counter(
+        git(store, "log", "--first-parent", "--format=%(trailers:key=Plan-Id,valueonly)", branch).split()
+    )
+    assert {row["plan"]: ids[row["plan"]] for row in rows if ids[row["plan"]] != 1} == {}
+    findings = verify(loc, branch)
+    assert [f.problems for f in findings if f.problems] == []
+    assert {f.state for f in findings} <= {"intact", "carried"}
+    pages = texts(loc, branch)
+    for row in rows:
+        if "line" in row:
+            assert pages[row["page"]].count(row["line"]) == 1, row
+    shared = [text for name, text in pages.items() if name.startswith("shared-")]
+    assert sum(text.count("\n- ") for text in shared) == PAGES + sum("line" in row for row in rows)
+    assert not list(loc.repo.pack_dir.glob("*.keep"))
+
+
+def check_pages(store: Path, branch: str, changed: dict[str, str]) -> None:
+    """Commits changed these pages and no other: `changed` has the page of every commit."""
+    out = git(store, "log", "--first-parent", "--format=%x00%H", "--name-only", branch)
+    files = {block.split()[0]: block.split()[1:] for block in out.split("\0")[1:]}
+    assert {c: files[c] for c, name in changed.items() if files[c] != [f"experiences/{name}.md"]} == {}
+
+
+def check_person(store: Path, diary: Path) -> None:
+    """What the person committed is there, and what is not committed is as it was left."""
+    numbers = diary.read_text().split()
+    assert numbers, "nothing was committed"
+    for number in numbers:
+        assert git(store, "show", f"main:experiences/pat-{number}.md") == page(f"pat-{number}").rstrip("\n")
+    there = git(store, "show", "main:notes.txt").splitlines()
+    assert Counter(there) == Counter(dict.fromkeys(there, 1))
+    assert {f"note {number}" for number in numbers} <= set(there)
+    assert git(store, "log", "--format=%s", "main").split("\n").count(f"Note {numbers[-1]}") == 1
+    assert (store / "draft.txt").read_text() == "not yet\n"
+    assert not [x for x in git(store, "status", "--short").splitlines() if x[3:] not in own_files(store)]
+
+
+def own_files(store: Path) -> set[str]:
+    """Return the files that are the person's alone."""
+    found = {"notes.txt", "draft.txt"}
+    return found | {f"experiences/{p.name}" for p in (store / "experiences").glob("pat-*.md")}
+
+
+def crowd(
+    folder: Path, store: Path, branch: str, kinds: dict[str, tuple[object, int]]
+) -> dict[str, list[Row]]:
+    members = {name: kind(store, branch, name, count) for name, (kind, count) in kinds.items()}
+    return run(folder, members)
+
+
+def together(tmp_path: Path, branch: str, kinds: dict[str, tuple[object, int]]) -> dict[str, list[Row]]:
+    """Let all of them write while git prunes and a person works, and check what came of it."""
+    store = tmp_path / "s"
+    make(store, branch)
+    diary = tmp_path / "diary"
+    (store / "draft.txt").write_text("not yet\n")
+    with meanwhile(cleaner(store), person(store, diary)):
+        told = crowd(tmp_path / "told", store, branch, kinds)
+    counts = {name: len(rows) for name, rows in told.items()}
+    assert counts == {name: count for name, (_, count) in kinds.items()}
+    check(store, branch, told)
+    check_person(store, diary)
+    return told
+
+
+def test_some_writers_beside_git_and_a_person(tmp_path: Path) -> None:
+    together(
+        tmp_path, "main", {"a": (own, 5), "b": (own, 5), "c": (sharer, 5), "d": (sharer, 5), "e": (editor, 5)}
+    )
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("branch", ["main", "train/x"])
+@pytest.mark.parametrize("kind", [own, sharer])
+def test_eight_writers_of_a_hundred_plans(tmp_path: Path, branch: str, kind: object) -> None:
+    told = together(tmp_path, branch, {f"w{number}": (kind, 100) for number in range(8)})
+    if kind is own:
+        changed = {row["commit"]: f"{name}-{n}" for name, rows in told.items() for n, row in enumerate(rows)}
+        check_pages(tmp_path / "s", branch, changed)
+    assert {row["state"] for rows in told.values() for row in rows} == {"applied"}
+
+
+@pytest.mark.stress
+def test_twenty_four_writers_of_a_file_each(tmp_path: Path) -> None:
+    told = together(tmp_path, "main", {f"w{number}": (editor, 10) for number in range(24)})
+    check_pages(tmp_path / "s", "main", {row["commit"]: name for name, rows in told.items() for row in rows})
+    pages = texts(Location.find(tmp_path / "s"), "main")
+    for name in told:
+        assert pages[name] == page(name) + "".join(f"- {name} {number}.\n" for number in range(1, 10))
