@@ -1,0 +1,114 @@
+"""Follow a branch, and tell or run something whenever its experiences have changed.
+
+Writes a line per new snapshot, for agents that read their experiences again. With --exec it runs a command
+instead: split into words as a shell does, but without a shell. It finds in its environment XP_COMMIT,
+XP_PREVIOUS (the commit before), XP_TREE (the experiences) and XP_CHANGED (names, one per line; unset where
+they are too many to pass on, then git diff has them).
+
+One command runs at a time. What changes meanwhile is handed over when it has ended, the last state only. One
+that fails is reported, and watching goes on; with --once its exit code is that of xp. Ctrl-C ends with 130.
+
+JSON, one object per line: {"commit", "tree", "changed": [name], "previous": commit}, and with --exec
+"exit_code" of the command
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from xpstore.cli.app import App, pass_app
+from xpstore.cli.output import counted, note, paint, shortened
+from xpstore.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from xpstore.watch import NewSnapshot
+
+INTERRUPTED = 128 + signal.SIGINT
+LONGEST = 100_000
+"""Bytes of names that are passed on; Linux takes 128 KiB for one variable."""
+SHOWN = 5
+
+
+@click.command(help=__doc__)
+@click.option("--branch", default="", metavar="BRANCH", help="What to follow.  [default: main of xp.toml]")
+@click.option("--since", default="", metavar="REV", help="Begin with what changed since.  [default: now]")
+@click.option("--exec", "line", default="", metavar="CMD", help="Run this for each new snapshot.")
+@click.option("--once", is_flag=True, help="End after the first new snapshot.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
+@click.pass_context
+@pass_app
+def command(  # noqa: PLR0913  # the options of the verb
+    app: App, ctx: click.Context, branch: str, since: str, line: str, *, once: bool, as_json: bool
+) -> None:
+    """Watch; see the module's docstring."""
+    from xpstore.watch import ExperienceWatcher
+
+    words = _words(line)
+    watcher = ExperienceWatcher(app.cwd, branch, store=app.store, since=since)
+    try:
+        for snapshot in watcher:
+            code = _run(words, snapshot) if words else 0
+            _tell(snapshot, code if words else None, as_json=as_json)
+            if once:
+                ctx.exit(code)
+    except KeyboardInterrupt:  # that is how it is meant to end
+        ctx.exit(INTERRUPTED)
+
+
+def _words(line: str) -> list[str]:
+    """Return a command line as its words. Raises UsageError where it is none that can be started."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"--exec {line!r}: {error}", hint="Close the quotes.") from error
+    if words and shutil.which(words[0]) is None:
+        raise UsageError(
+            f"--exec: there is no program '{words[0]}'",
+            hint="Name its file, or sh -c '…' for what a shell shall do.",
+        )
+    if line and not words:
+        raise UsageError("--exec names no command", hint="Leave it out to have a line per snapshot.")
+    return words
+
+
+def _run(words: Sequence[str], snapshot: NewSnapshot) -> int:
+    """Run the command and return its exit code as a shell would."""
+    try:
+        code = subprocess.run(words, env=_environment(snapshot, os.environ), check=False).returncode
+    except OSError as error:
+        note(f"error: cannot start {words[0]}: {error.strerror or error}")
+        return 127
+    code = 128 - code if code < 0 else code
+    if code:
+        note(f"error: {words[0]} ended with {code} for {shortened(snapshot.commit)}")
+    return code
+
+
+def _environment(snapshot: NewSnapshot, inherited: Mapping[str, str]) -> dict[str, str]:
+    own = {"XP_COMMIT": snapshot.commit, "XP_TREE": snapshot.tree, "XP_PREVIOUS": snapshot.previous}
+    changed = "\n".join(snapshot.changed)
+    if len(os.fsencode(changed)) <= LONGEST:
+        own["XP_CHANGED"] = changed
+    return {**{key: value for key, value in inherited.items() if key != "XP_CHANGED"}, **own}
+
+
+def _tell(snapshot: NewSnapshot, code: int | None, *, as_json: bool) -> None:
+    if as_json:
+        row = asdict(snapshot) | ({} if code is None else {"exit_code": code})
+        click.echo(json.dumps(row))
+    elif code is None:
+        names = ", ".join(snapshot.changed[:SHOWN])
+        more = f" and {len(snapshot.changed) - SHOWN} more" if len(snapshot.changed) > SHOWN else ""
+        pages = counted(len(snapshot.changed), "page")
+        click.echo(f"{paint(shortened(snapshot.commit), 'yellow')} {pages}: {paint(f'{names}{more}')}")
