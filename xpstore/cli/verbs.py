@@ -26,10 +26,10 @@ GROUP = "xpstore.commands"
 LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start and learn", ("demo", "init", "train", "eval", "land", "resolve")),
     ("See what was learned", ("log", "show", "diff", "blame", "status")),
-    ("Give it to an agent", ("context", "search")),
+    ("Give it to an agent", ("context", "search", "watch")),
     ("Change your mind", ("revert", "promote", "deprecate", "archive", "forget")),
     ("Share it", ("sync", "publish")),
-    ("Check and set up", ("verify", "maintain", "merge-driver", "completion")),
+    ("Check and set up", ("verify", "repair", "maintain", "merge-driver", "completion")),
 )
 OTHERS = "Further commands"
 
