@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainer.rollouts import Conditions, score_trials
 from trainer.suite import suite_digest
-from trainer.trials import seed_of, trials_of
+from trainer.trials import gate_seed, seed_of, seeded
 from xpstore import evaluation
 from xpstore.evaluation import EvaluationKey, EvaluationRecord
 from xpstore.snapshot import snapshot
@@ -43,6 +43,16 @@ class Measurement:
     """Seconds that one attempt may take; None = no limit."""
     fresh: bool = False
     """Measure again, whatever is on record."""
+    pair: str = ""
+    """For a gate, an id of what it compares: it then has seeds of its own, whatever `seed` says."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each trial of a case."""
+        numbers = range(self.trials)
+        if self.pair:
+            return tuple(gate_seed(self.pair, number) for number in numbers)
+        return tuple(seed_of(self.seed, number, training=False) for number in numbers)
 
     def key(self, experiences: str) -> EvaluationKey:
         """Return the key of measuring a tree of experiences."""
@@ -52,7 +62,7 @@ class Measurement:
             suite=self.suite,
             suite_digest=suite_digest(self.cases),
             trials=self.trials,
-            seeds=tuple(seed_of(self.seed, number, training=False) for number in range(self.trials)),
+            seeds=self.seeds,
             agent=who.agent,
             model=who.model,
             simulator=who.simulator,
@@ -96,7 +106,7 @@ async def measure(
         return Measured(known, known.n, policy_set.snapshot_id)
     kept = known.results if known and not what.fresh else ()
     done = {(result.case, result.trial) for result in kept}
-    trials = trials_of(what.cases, what.trials, what.seed, training=False)
+    trials = seeded(what.cases, what.seeds)
     conditions = Conditions(
         policy_set=policy_set,
         snapshot_id=policy_set.snapshot_id,

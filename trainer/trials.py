@@ -2,7 +2,8 @@
 
 Seeds are hashes of purpose, base seed and number of the trial, with the purpose in the lowest bit: those of
 evaluations are even, those of training odd, so that nothing is ever taught on the draws it is measured by.
-They have 12 digits at most: every JSON reader keeps them exactly, and none can pass for a payment card.
+Those of gates are above all of them, and differ for every two sets of experiences that are compared. They have
+12 digits at most: every JSON reader keeps them exactly, and none can pass for a payment card.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ STAMP = "trial"
 MOST_ROLLOUTS = 1_000_000
 """Rollouts of one evaluation, or of one epoch."""
 _HEX_DIGITS = 9  # 36 bits
+_GATES = 2 << 36  # above all seeds of training and evaluation
 
 
 class Trial(Frozen):
@@ -46,15 +48,29 @@ def seed_of(base: int, number: int, *, training: bool) -> int:
     return 2 * int(drawn, 16) + training
 
 
+def gate_seed(pair: str, number: int) -> int:
+    """Return the seed of every case's trial of this number, where a gate compares two sets of experiences.
+
+    `pair` is an id of the two. Nothing else decides the seed: what was compared once cannot be drawn anew.
+    """
+    return _GATES + 2 * int(content_id(["gate", pair, number])[:_HEX_DIGITS], 16)
+
+
 def trials_of(cases: Sequence[Case], count: int, base: int, *, training: bool, first: int = 0) -> list[Trial]:
     """Return `count` trials of each case, numbered from `first`: all cases once, then all again.
 
     A case that is given twice is one case. Raises UsageError as `check_count`.
     """
     check_count(len(cases), count)
+    seeds = [seed_of(base, number, training=training) for number in range(first, first + count)]
+    return seeded(cases, seeds, first=first)
+
+
+def seeded(cases: Sequence[Case], seeds: Sequence[int], *, first: int = 0) -> list[Trial]:
+    """Return a trial of each case for every seed, in the same order. Raises UsageError as `check_count`."""
+    check_count(len(cases), len(seeds))
     once = {case.id: case for case in cases}.values()
-    seeds = [(number, seed_of(base, number, training=training)) for number in range(first, first + count)]
-    return [Trial(case=case, number=number, seed=seed) for number, seed in seeds for case in once]
+    return [Trial(case=case, number=n, seed=seed) for n, seed in enumerate(seeds, first) for case in once]
 
 
 def check_count(cases: int, trials: int) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.doubles import rollout
-from trainer.trials import TrialStamp, check_count, seed_of, stamp_of, stamped, trials_of
+from trainer.trials import TrialStamp, check_count, gate_seed, seed_of, seeded, stamp_of, stamped, trials_of
 from xpstore.errors import UsageError
 
 A, B = rollout("a").case, rollout("b").case
@@ -41,6 +41,25 @@ def test_nothing_is_taught_on_the_draws_it_is_measured_by(base, number, other_ba
     assert taught != seed_of(other_base, other_number, training=False)
     assert taught == seed_of(base, number, training=True)
     assert 0 <= taught < 10**12
+
+
+@given(st.text(max_size=5), numbers, numbers, numbers, st.booleans())
+def test_a_gate_never_draws_what_others_draw(pair, number, base, other, training):
+    seed = gate_seed(pair, number)
+    assert seed == gate_seed(pair, number)
+    assert seed > seed_of(base, other, training=training)
+    assert seed < 10**12
+
+
+def test_every_two_sets_have_seeds_of_their_own():
+    seeds = {gate_seed(f"pair {n}", number) for n in range(40) for number in range(40)}
+    assert len(seeds) == 1600
+    assert [(t.number, t.seed, t.case.name) for t in seeded([A, B], [7, 8])] == [
+        (0, 7, "a"),
+        (0, 7, "b"),
+        (1, 8, "a"),
+        (1, 8, "b"),
+    ]
 
 
 def test_trials_and_base_seeds_differ():
