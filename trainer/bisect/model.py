@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import exp, log, log2
+from math import exp, inf, log, log2
 from operator import mul
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -33,7 +33,7 @@ SMALLEST = STEPS * (RATES[1] - RATES[0])
 """The smallest fall of a pass rate that is looked for."""
 _LOGS = tuple((log(rate), log(1 - rate)) for rate in RATES)
 _PAIRS = sum(range(1, len(RATES) - STEPS + 1))
-_LARGEST = 700.0  # exp of more is no float
+_LARGEST = 600.0  # exp of much more is no float
 SAME = 0.1
 """The chance, before anything is known, that no case is affected; the shares add to it."""
 
@@ -43,10 +43,20 @@ class Split:
     """A case under one split of its scores into those before and those after the fall."""
 
     ratio: float
-    """How much likelier the scores are if the case is affected than if not."""
+    """How much likelier the scores are if the case is affected than if not; the logarithm."""
     before: float
     """The pass rate to expect before the fall, if it is affected; `after` likewise."""
     after: float
+
+    def mixed(self, share: float) -> float:
+        """Return the log of that ratio where the case is affected with probability `share`."""
+        if self.ratio > _LARGEST and share:
+            return log(share) + self.ratio
+        return log(1 - share + share * exp(min(_LARGEST, self.ratio)))
+
+    def affected(self, share: float) -> float:
+        """Return the probability after the scores that it is affected; `share` is the one before."""
+        return share and exp(log(share) + self.ratio - self.mixed(share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,7 @@ class Posterior:
     def _logs(self) -> list[list[float]]:
         """Suspect and share → log of prior and likelihood ratio against no difference."""
         terms = [
-            (found.states, [[n * log(1 - q + q * s.ratio) for q, _ in self._shares] for s in found.splits])
+            (found.states, [[n * s.mixed(q) for q, _ in self._shares] for s in found.splits])
             for counts, n in Counter(self.cases).items()  # cases with equal scores are alike
             if (found := table(counts)).states
         ]
@@ -150,7 +160,7 @@ class Posterior:
     def affected(self, counts: Counts) -> list[float]:
         """Suspect 1, 2, … → the probability that it broke a case with these scores."""
         found = table(counts)
-        rows = [[q * s.ratio / (1 - q + q * s.ratio) for q, _ in self._shares] for s in found.splits]
+        rows = [[s.affected(q) for q, _ in self._shares] for s in found.splits]
         by_suspect = ((row, rows[bisect_left(found.states, n)]) for n, row in enumerate(self._weights, 1))
         return [sum(map(mul, row, shares_)) for row, shares_ in by_suspect]
 
@@ -216,7 +226,7 @@ def _split(before: tuple[int, int], after: tuple[int, int], unaffected: float) -
     falling = [weight * above[max(0, size - n - STEPS)] for n, weight in enumerate(low)]
     total = sum(paired)
     if not total:
-        return Split(0.0, 0.5, 0.5)
-    ratio = exp(min(_LARGEST, log(total / _PAIRS) + high_scale + low_scale - unaffected))
+        return Split(-inf, 0.5, 0.5)
+    ratio = log(total / _PAIRS) + high_scale + low_scale - unaffected
     rates = [sum(map(mul, weights, RATES)) / total for weights in (paired, falling)]
     return Split(ratio, *rates)
