@@ -27,10 +27,12 @@ from xpstore.hashing import content_id
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from xpstore.location import Location
 
+SEARCH = "bisect:"
+"""What the suite of a record starts with that a search made: it says nothing of the whole suite."""
 _PATH = re.compile(r"evaluations/../([0-9a-f]+)\.[0-9a-f]+\.json")
 _Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 
@@ -96,6 +98,11 @@ class EvaluationRecord(Frozen):
     def id(self) -> str:
         """The content id of the record."""
         return content_id(self.model_dump(mode="json"))
+
+    @property
+    def is_score(self) -> bool:
+        """Whether it is a score of the suite, and not of cases that a search has chosen for being bad."""
+        return not self.key.suite.startswith(SEARCH)
 
     @property
     def passed(self) -> int:
@@ -164,7 +171,7 @@ def read_record(data: bytes, where: str) -> EvaluationRecord:
 
 
 def write(loc: Location, record: EvaluationRecord) -> None:
-    """Put a record on file, and a line on it into the commit's note; no-op where it is there already.
+    """Put a record on file, and a line on a score into the commit's note; no-op where it is there already.
 
     Secrets in the errors are masked. Raises UsageError where the commit has other experiences than the key
     says, NotFoundError where there is no such commit.
@@ -180,7 +187,8 @@ def write(loc: Location, record: EvaluationRecord) -> None:
     record = _redacted(record)
     file = evidence.json_file(record_path(record), record.model_dump(mode="json"))
     evidence.write(loc, [file], f"Evaluate {record.commit[:12]}: {summary(record)}")
-    evaluation_notes.add(loc, {commit: [note_line(record)]})
+    if record.is_score:
+        evaluation_notes.add(loc, {commit: [note_line(record)]})
 
 
 def find(loc: Location, key: EvaluationKey) -> EvaluationRecord | None:
@@ -196,7 +204,13 @@ def of_commit(loc: Location, commit: str) -> list[EvaluationRecord]:
 
     `commit` is a full id. Raises FormatError.
     """
-    return _of_experiences(loc, {experiences_at(loc, commit)})
+    return of_trees(loc, {experiences_at(loc, commit)})
+
+
+def of_trees(loc: Location, wanted: Collection[str]) -> list[EvaluationRecord]:
+    """Return the evaluations of trees of experiences, in one pass, sorted as above. Raises FormatError."""
+    found = [record for record in _records(loc, wanted) if record.key.experiences in wanted]
+    return sorted(found, key=lambda r: (r.key.suite, r.key.id, r.fresh, r.id))
 
 
 def renote(loc: Location, commits: Iterable[str]) -> list[str]:
@@ -206,7 +220,7 @@ def renote(loc: Location, commits: Iterable[str]) -> list[str]:
     another commit. `commits` are full ids; lines that are there stay.
     """
     wanted = {commit: experiences_at(loc, commit) for commit in commits}
-    records = _of_experiences(loc, set(wanted.values()))
+    records = [record for record in of_trees(loc, set(wanted.values())) if record.is_score]
     lines = {
         commit: [note_line(record) for record in records if record.key.experiences == experiences]
         for commit, experiences in wanted.items()
@@ -242,12 +256,7 @@ def _redacted(record: EvaluationRecord) -> EvaluationRecord:
     return record.model_copy(update={"failures": failures})
 
 
-def _of_experiences(loc: Location, wanted: set[str]) -> list[EvaluationRecord]:
-    found = [record for record in _records(loc, wanted) if record.key.experiences in wanted]
-    return sorted(found, key=lambda r: (r.key.suite, r.key.id, r.fresh, r.id))
-
-
-def _records(loc: Location, wanted: set[str]) -> Iterator[EvaluationRecord]:
+def _records(loc: Location, wanted: Collection[str]) -> Iterator[EvaluationRecord]:
     """Yield the records whose bytes name one of the trees: parsing all would take far longer."""
     marks = [tree.encode() for tree in wanted]
     for path in evidence.listing(loc, "evaluations"):

@@ -244,6 +244,17 @@ def test_scores_that_no_mean_can_hold_are_damage(loc: Location) -> None:
             look()
 
 
+def test_what_a_search_measured_is_on_record_and_no_score_for_people(loc: Location) -> None:
+    score, part = record_of(loc, True), record_of(loc, False, suite=f"{evaluation.SEARCH}test")
+    for record in (score, part):
+        evaluation.write(loc, record)
+    other = "0" * 40
+    assert evaluation.of_trees(loc, {score.key.experiences, other}) == [part, score]
+    assert evaluation.of_trees(loc, {other}) == []
+    assert evaluation_notes.lines(loc, score.commit) == (evaluation.note_line(score),)
+    assert evaluation.renote(loc, [score.commit]) == []
+
+
 def test_forgetting_a_rollout_leaves_evaluations_and_notes(loc: Location) -> None:
     record = record_of(loc, True)
     evaluation.write(loc, record)
