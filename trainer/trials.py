@@ -2,8 +2,8 @@
 
 Seeds are hashes of purpose, base seed and number of the trial, with the purpose in the lowest bit: those of
 evaluations are even, those of training odd, so that nothing is ever taught on the draws it is measured by.
-Those of gates are above all of them, and differ for every two sets of experiences that are compared. They have
-12 digits at most: every JSON reader keeps them exactly, and none can pass for a payment card.
+Those of gates are above all of them, and differ for every two sets of experiences that are compared. None has
+more than 12 digits: every JSON reader keeps them exactly, and none can pass for a payment card.
 """
 
 from __future__ import annotations
