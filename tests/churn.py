@@ -55,8 +55,8 @@ def person(repo: Path, diary: Path) -> Work:
                     notes.write(f"note {number}\n")
                 (repo / "experiences" / f"pat-{number}.md").write_text(page(f"pat-{number}"))
                 with _turn(repo):
-                    quietly(repo, "add", "notes.txt", f"experiences/pat-{number}.md")
-                    done = quietly(repo, "commit", "-q", "-m", f"Note {number}") == 0
+                    staged = quietly(repo, "add", "notes.txt", f"experiences/pat-{number}.md") == 0
+                    done = staged and quietly(repo, "commit", "-q", "-m", f"Note {number}") == 0
                 if done:
                     stream.write(f"{number}\n")
                 _elsewhere(repo, number)

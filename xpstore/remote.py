@@ -6,6 +6,8 @@ between repositories. Nothing is ever asked; where a password is missing, git fa
 
 from __future__ import annotations
 
+import random
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,10 @@ _FASTER = (
     "reference already",
 )
 """What git says of a ref that another clone has moved meanwhile."""
+_LOST = ("unpacker error", "unpack failed", "unable to migrate", "missing necessary objects")
+"""What it says where the other side lost what was sent: a full disk, or its `git gc --prune=now`."""
+_SENDINGS = 8
+"""How often the same is sent then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,8 @@ def fetch(repo: Repo, remote: str, wanted: Mapping[str, str]) -> None:
         return
     options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--refmap="]
     specs = [f"+{there}:{here}" for there, here in wanted.items()]
-    _run(repo, ["fetch", *options, "--", remote, *specs], remote)
+    # a pack, which git keeps until a ref has what is in it; loose objects would be anybody's to prune
+    _run(repo, ["fetch", *options, "--", remote, *specs], remote, "fetch.unpackLimit=1")
 
 
 def push(repo: Repo, remote: str, updates: Sequence[Update]) -> bool:
@@ -86,10 +93,14 @@ def push(repo: Repo, remote: str, updates: Sequence[Update]) -> bool:
     leases = [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
     specs = [f"{update.new}:{update.ref}" for update in updates]
     options = ["--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"]
-    done = gitcli.attempt(repo.place, ["push", *options, *leases, "--", remote, *specs])
-    if not done.code:
-        return True
-    said = done.out.decode("utf-8", "replace") + done.err
+    for number in range(_SENDINGS):
+        done = gitcli.attempt(repo.place, ["push", *options, *leases, "--", remote, *specs])
+        if not done.code:
+            return True
+        said = done.out.decode("utf-8", "replace") + done.err
+        if not any(words in said for words in _LOST):
+            break
+        time.sleep(random.uniform(0, 0.01 * 2**number))  # noqa: S311 - jitter, no secret
     if any(words in said for words in _FASTER):
         return False
     rejected = [line.split("\t")[-1] for line in said.splitlines() if line.startswith("!")]
@@ -107,8 +118,8 @@ def tracking_ref(remote: str, ref: str) -> str:
     return f"refs/xpstore/{remote}/{ref.removeprefix('refs/')}"
 
 
-def _run(repo: Repo, args: Sequence[str], remote: str) -> bytes:
-    done: Ran = gitcli.attempt(repo.place, args)
+def _run(repo: Repo, args: Sequence[str], remote: str, setting: str = "") -> bytes:
+    done: Ran = gitcli.attempt(repo.place, [*(["-c", setting] if setting else []), *args])
     if done.code:
         raise RepositoryError(
             f"git {args[0]} failed for {remote}: {gitcli.first(done)}",

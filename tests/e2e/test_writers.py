@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
+from tests.builders import delete, fsck, git, make_plan, make_store, page, texts, upsert
 from tests.churn import cleaner, person
 from tests.crowd import Member, Row, meanwhile, run
 from xpstore.commit import commit
 from xpstore.errors import ConflictError
+from xpstore.kept import keep, waiting
 from xpstore.location import Location
 from xpstore.verify import verify
 
@@ -196,3 +197,66 @@ def test_twenty_four_writers_of_a_file_each(tmp_path: Path) -> None:
     pages = texts(Location.find(tmp_path / "s"), "main")
     for name in told:
         assert pages[name] == page(name) + "".join(f"- {name} {number}.\n" for number in range(1, 10))
+
+
+def rival(store: Path, name: str, rounds: int) -> Member:
+    """Edits or deletes, round by round, a page as it was before all began; what cannot be is kept."""
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        loc = Location.find(store)
+        there = texts(loc, "main")
+        plans = []
+        for number in range(rounds):
+            target = f"rival-{number}"
+            is_delete = (number + int(name[1:])) % 2
+            item = (
+                delete(target, there[target])
+                if is_delete
+                else upsert(target, page(target, name), there[target])
+            )
+            plans.append(make_plan(loc, item, rollouts=(), run_id=name))
+        ready()
+        for plan in plans:
+            try:
+                [landed] = commit(loc, [plan], "main")
+                report(plan=plan.plan_id, commit=landed.commit, state=landed.state)
+            except ConflictError as error:
+                report(plan=plan.plan_id, kept=keep(loc, plan), said=error.message)
+
+    return work
+
+
+def check_rivals(tmp_path: Path, rivals: int, rounds: int) -> None:
+    """Each round one side wins, and every other plan is whole on a branch of its own."""
+    store = tmp_path / "s"
+    loc = make_store(store)
+    names = [f"rival-{number}" for number in range(rounds)]
+    commit(loc, [make_plan(loc, *[upsert(n, page(n)) for n in names], rollouts=())], "main")
+    with meanwhile(cleaner(store)):
+        told = run(tmp_path / "told", {f"r{n}": rival(store, f"r{n}", rounds) for n in range(rivals)})
+    rows = [row for rows in told.values() for row in rows]
+    assert len(rows) == rivals * rounds
+    fsck(store)
+    loc = Location.find(store)
+    landed = [row for row in rows if "kept" not in row]
+    for row in landed:
+        git(store, "merge-base", "--is-ancestor", str(row["commit"]), "main")
+    kept = {row["kept"]: row for row in rows if "kept" in row}
+    assert set(kept) == set(waiting(loc))
+    for branch, row in kept.items():
+        assert branch == f"xp/conflict/{row['plan']}"
+        assert "rival-" in str(row["said"])
+        assert {f.state for f in verify(loc, branch)} == {"intact"}
+    for number in range(rounds):
+        of_round = [rows[number] for rows in told.values()]
+        assert any("kept" not in row for row in of_round), of_round
+    assert not [f.problems for f in verify(loc, "main") if f.problems]
+
+
+def test_what_excludes_each_other_is_kept(tmp_path: Path) -> None:
+    check_rivals(tmp_path, 3, 2)
+
+
+@pytest.mark.stress
+def test_eight_rivals(tmp_path: Path) -> None:
+    check_rivals(tmp_path, 8, 10)

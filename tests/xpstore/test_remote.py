@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.builders import git, make_store
-from xpstore import remote
+from xpstore import gitcli, remote
 from xpstore.errors import RefusedError, RepositoryError, UsageError
 from xpstore.git import Repo
+from xpstore.gitcli import Ran
 from xpstore.remote import Update
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from xpstore.location import Location
 
@@ -86,3 +88,27 @@ def test_a_repository_that_does_not_take_it_or_is_out_of_reach(loc: Location, tm
     git(loc.repo.place, "remote", "add", "gone", str(tmp_path / "gone"))
     with pytest.raises(RepositoryError, match="ls-remote failed for gone"):
         remote.listing(again(loc), "gone")
+
+
+def test_what_the_other_side_lost_is_sent_again(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    tip = loc.repo.resolve("main")
+    real, sent = gitcli.attempt, []
+
+    def attempt(place: Path, args: Sequence[str], **options: object) -> Ran:
+        sent.append(args[0])
+        if len(sent) < 3:
+            said = f"!\t{tip}:{MAIN}\t[remote rejected] (unpacker error)\n"
+            return Ran(1, said.encode(), "error: remote unpack failed: index-pack abnormal exit\n")
+        return real(place, args, **options)
+
+    monkeypatch.setattr(gitcli, "attempt", attempt)
+    assert remote.push(loc.repo, "origin", [Update(MAIN, None, tip)])
+    assert sent == ["push"] * 3
+    assert remote.listing(loc.repo, "origin") == {MAIN: tip}
+
+
+def test_what_the_other_side_never_takes_is_an_error(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(Path(git(loc.repo.place, "remote", "get-url", "origin")), "config", "receive.maxInputSize", "1")
+    monkeypatch.setattr(remote, "_SENDINGS", 2)
+    with pytest.raises(RepositoryError, match="unpacker error"):
+        remote.push(loc.repo, "origin", [Update(MAIN, None, loc.repo.resolve("main"))])
