@@ -220,17 +220,19 @@ class _Sample:
         """How far below the mean its one-sided lower bound lies."""
         return student(1 - self.alpha, max(1, len(self.changes) - 1)) * self.error
 
-    @cached_property
-    def noise(self) -> float:
-        """The part of a case's variance that more trials would lower, for one trial of each case.
+    @property
+    def lasting(self) -> float:
+        """The part of the squared error that more trials would not lower: the effect differs from case to case.
 
-        Cases that were tried once tell nothing about it: then it is taken to be all.
+        Cases that were tried once tell nothing about it: then it is taken to be none.
         """
-        known = [c for c in self.changes if c.n > 1]
-        if not known:
-            return self.error**2 * len(self.changes)
+        n, known = len(self.changes), [c for c in self.changes if c.n > 1]
+        if len(known) < 2:
+            return 0.0
         sides = [(passed, c.n) for c in known for passed in (c.baseline, c.candidate)]
-        return sum(passed * (n - passed) / (n * (n - 1)) for passed, n in sides) / len(known)
+        chance = sum(passed * (of - passed) / (of * of * (of - 1)) for passed, of in sides) / len(known)
+        spread = sum((d - self.mean) ** 2 for d in self.differences) / (n - 1)
+        return max(0.0, spread - chance) / n
 
     def test(self) -> tuple[float, float, str]:
         """Return the p-values of better and of worse, and what the test is called."""
@@ -296,12 +298,10 @@ def _verdict(figures: Figures, policy: GatePolicy) -> tuple[Decision, bool, str]
 
 def _needed(sample: _Sample, trials: int, policy: GatePolicy) -> int | None:
     """Return how many trials of each case would decide, were difference and spread what they are here."""
-    cases = len(sample.changes)
-    quantile = student(1 - sample.alpha, max(1, cases - 1))
-    gap = max(sample.mean + policy.margin, -sample.mean)  # what the bound may be: no harm shown, or worse
-    once = sample.noise / cases
-    lasting = max(0.0, sample.error**2 - once / max(1, trials))
-    room = (gap / quantile) ** 2 - lasting
+    quantile = student(1 - sample.alpha, max(1, len(sample.changes) - 1))
+    gap = max(sample.mean + policy.margin, -sample.mean)  # how wide the bound may be: no harm shown, or worse
+    once = (sample.error**2 - sample.lasting) * max(1, trials)
+    room = (gap / quantile) ** 2 - sample.lasting
     if gap <= 0 or room <= 0:
         return None
     count = int(once / room) + 1

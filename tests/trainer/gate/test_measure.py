@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.builders import git, make_plan, page, upsert
+from tests.trainer.case_store import install_scripted, make_case_store
+from tests.trainer.doubles import ScriptedExecutor
+from trainer.gate.measure import Gated, GateOptions, gate, ungateable
+from trainer.store_door import StoreDoor
+from trainer.trials import gate_seed, seed_of
+from xpstore import evaluation, evidence, gate_record
+from xpstore.commit import commit
+from xpstore.errors import UsageError
+from xpstore.hashing import content_id
+from xpstore.location import Location
+
+CASES = [f"g{n}" for n in range(24)]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose candidates make the agent better, worse, and neither on two dozen cases."""
+    root = make_case_store(tmp_path_factory.mktemp("gate") / "s", train=["a"], gate=CASES, test=["t"])
+    loc = Location.find(root)
+    known = [upsert(name, page(name)) for name in CASES[:12]]
+    commit(loc, [make_plan(loc, *known)], "main")
+    better = [upsert(name, page(name)) for name in CASES[12:18]]
+    commit(loc, [make_plan(loc, *better)], "train/better")
+    commit(loc, [make_plan(loc, upsert("other", page("other")))], "train/neither")
+    git(root, "checkout", "-q", "-b", "train/worse")
+    git(root, "rm", "-q", *(f"experiences/{name}.md" for name in CASES[:6]))
+    git(root, "commit", "-q", "-m", "Forget")
+    git(root, "checkout", "-q", "main")
+    return root
+
+
+@pytest.fixture
+def loc(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Location:
+    monkeypatch.syspath_prepend(str(install_scripted(tmp_path / "site")))
+    shutil.copytree(template, tmp_path / "s", symlinks=True)
+    return Location.find(tmp_path / "s")
+
+
+def gated(loc: Location, ref: str, against: str = "main", **options: object) -> Gated:
+    async def run() -> Gated:
+        async with StoreDoor(loc.repo.place) as door:
+            new, old = loc.repo.resolve(ref), loc.repo.resolve(against)
+            return await gate(door, new, old, GateOptions(**options))
+
+    return asyncio.run(run())
+
+
+def settle(loc: Location, **keys: object) -> None:
+    """Write and commit `[gate]`."""
+    config = Path(loc.repo.place) / "xp.toml"
+    lines = [f"{key} = {value!r}\n" for key, value in keys.items()]
+    text = config.read_text(encoding="utf-8").partition("[gate]")[0]
+    config.write_text(f"{text}[gate]\n{''.join(lines)}\n[environment]\nname = 'scripted'\n", encoding="utf-8")
+    git(config.parent, "commit", "-q", "-am", "Rules")
+
+
+@pytest.mark.parametrize(
+    ("branch", "decision", "progress"),
+    [("train/better", "accept", True), ("train/neither", "accept", False), ("train/worse", "reject", False)],
+)
+def test_a_decision_is_on_record_with_all_that_it_was_made_from(loc, branch, decision, progress):
+    found = gated(loc, branch)
+    record = found.record
+    assert (record.decision, record.progress, record.decided_by) == (decision, progress, "gate")
+    assert (found.ran, found.reused) == (2 * 24 * 4, 0)
+    assert gate_record.read(loc, found.path) == record
+    assert (record.candidate, record.against) == (loc.repo.resolve(branch), loc.repo.resolve("main"))
+    before, after = (
+        evaluation.read_record(evidence.read(loc, path) or b"", path) for path in record.evaluations
+    )
+    assert (before.key.experiences, after.key.experiences) == (record.baseline, record.experiences)
+    assert before.key.suite_digest == record.suite_digest
+    assert record.trials == record.policy.trials == before.key.trials == 4
+
+
+def test_both_sides_have_the_same_draws_and_nobody_else_has_them(loc):
+    record = gated(loc, "train/neither").record
+    keys = [evaluation.read_record(evidence.read(loc, path) or b"", path).key for path in record.evaluations]
+    pair = content_id([record.experiences, record.baseline])
+    assert keys[0].seeds == keys[1].seeds == tuple(gate_seed(pair, n) for n in range(4))
+    others = {seed_of(base, n, training=t) for base in range(9) for n in range(9) for t in (True, False)}
+    assert not others & set(keys[0].seeds)
+    other = gated(loc, "train/better").record
+    assert (
+        evaluation.read_record(evidence.read(loc, other.evaluations[0]) or b"", "").key.seeds != keys[0].seeds
+    )
+
+
+def test_asking_again_runs_nothing_and_says_the_same(loc):
+    first = gated(loc, "train/worse")
+    again = gated(loc, "train/worse", trials=9)  # it is decided
+    assert (again.record, again.path, again.ran) == (first.record, first.path, 0)
+    assert again.reused == 2 * 24 * 4
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Code")
+    later = gated(loc, "train/worse")
+    assert (later.ran, later.record.evaluations) == (0, first.record.evaluations)
+
+
+def test_an_open_question_may_be_asked_with_more_trials_and_has_less_of_alpha(loc):
+    settle(loc, margin=0.001)
+    first = gated(loc, "train/neither")
+    assert (first.record.decision, first.record.look) == ("inconclusive", 1)
+    assert first.decision.needed is not None
+    second = gated(loc, "train/neither", trials=6)
+    assert (second.record.trials, second.record.look) == (6, 2)
+    fewer = gated(loc, "train/neither", trials=2)
+    assert (fewer.record, fewer.ran) == (second.record, 0)
+    settle(loc, margin=0.5)
+    assert gated(loc, "train/neither").record.decision == "accept"
+
+
+def test_a_person_may_accept_what_is_left_open_and_is_named(loc):
+    settle(loc, margin=0.001)
+    found = gated(loc, "train/neither", accept_inconclusive=True)
+    assert (found.record.decision, found.record.decided_by) == ("accept", "person: Pat")
+    assert found.record.reason.startswith("Pat accepts it: ")
+    assert found.decision.decision == "inconclusive"
+    worse = gated(loc, "train/worse", accept_inconclusive=True)
+    assert (worse.record.decision, worse.record.decided_by) == ("reject", "gate")
+
+
+def test_the_same_experiences_need_no_measuring(loc):
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Code")
+    found = gated(loc, "main", "main~1")
+    assert (found.record.decision, found.record.trials, found.ran) == ("accept", 0, 0)
+    assert found.record.evaluations == ("", "")
+
+
+def test_the_rules_are_those_of_what_it_lands_on(loc):
+    root = Path(loc.repo.place)
+    git(root, "checkout", "-q", "train/worse")
+    (root / "cases/gate.jsonl").write_text("")
+    (root / "xp.toml").write_text((root / "xp.toml").read_text().replace("margin = 0.1", "margin = 1.0"))
+    git(root, "commit", "-q", "-am", "Make it easy")
+    found = gated(Location.find(root), "train/worse")
+    assert (found.record.decision, found.record.policy.margin) == ("reject", 0.1)
+
+
+def test_trials_that_could_not_be_scored_are_tried_again_and_counted(loc, monkeypatch):
+    usual, calls = ScriptedExecutor._one, {}
+
+    async def flaky(self, case, policy_set, context):
+        key = (case.name, context.seed, policy_set.snapshot_id)
+        calls[key] = calls.get(key, 0) + 1
+        if case.name == "g1" and calls[key] <= failing:
+            raise RuntimeError("no network")
+        return await usual(self, case, policy_set, context)
+
+    monkeypatch.setattr(ScriptedExecutor, "_one", flaky)
+    failing = 2
+    found = gated(loc, "train/neither")
+    assert found.decision.figures is not None
+    assert (found.decision.figures.unscored, found.decision.decision) == (0, "accept")
+    assert max(calls.values()) == 3
+    calls.clear()
+    failing = 9
+    lost = gated(loc, "train/better")
+    assert lost.decision.figures is not None
+    assert lost.decision.figures.unscored == 4
+    settle(loc, max_unscored=0.01)
+    cannot = gated(loc, "train/better")
+    assert (cannot.decision.measured, cannot.record.decision) == (False, "inconclusive")
+    assert "4 of 96 trials could not be scored" in cannot.record.reason
+
+
+def test_a_lesson_that_quotes_a_case_is_refused_before_anything_is_run(loc):
+    leaky = upsert("leaky", page("leaky", "Do well on g23."))
+    cases = Path(loc.repo.place) / "cases/gate.jsonl"
+    cases.write_text(cases.read_text().replace('"g23"', '"order-g23"'))
+    git(cases.parent, "commit", "-q", "-am", "Name a case")
+    leaky = upsert("leaky", page("leaky", "Do well on order-g23."))
+    commit(loc, [make_plan(loc, leaky, branch="main")], "train/leaky", start="main")
+    found = gated(loc, "train/leaky")
+    assert (found.record.decision, found.ran) == ("reject", 0)
+    assert "order-g23" in found.record.reason
+    assert found.record.leaks
+    settle(loc, leaks="warn")
+    assert gated(loc, "train/leaky", "main").ran > 0
+
+
+def test_where_nothing_can_be_measured_it_says_why(loc):
+    root = Path(loc.repo.place)
+    assert ungateable(loc, loc.repo.resolve("main")) == ""
+    assert "no cases in cases/other.jsonl" in _after(loc, suite="other")
+    with pytest.raises(UsageError, match=r"no cases in cases/other\.jsonl"):
+        gated(loc, "train/better")
+    (root / "xp.toml").write_text('format = 1\nid = "' + loc.config.id + '"\n')
+    git(root, "commit", "-q", "-am", "No world")
+    assert "no environment" in ungateable(Location.find(root), loc.repo.resolve("main"))
+
+
+def _after(loc: Location, **keys: object) -> str:
+    settle(loc, **keys)
+    return ungateable(Location.find(Path(loc.repo.place)), loc.repo.resolve("main"))

@@ -1,0 +1,239 @@
+"""Measuring a candidate against what it would replace: same cases, same trials, same seeds, both sides.
+
+The rules and the cases are those of the commit that the candidate lands on, never its own. What is on record
+is not run again, so asking twice gives one answer: the seeds follow from the two sets of experiences alone.
+Only a question that was left open can be asked again, with more trials; that is another look, which has less
+of alpha (decide.py). Trials that could not be scored are tried again, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from trainer.environment import world_of
+from trainer.evaluate import Measurement, measure
+from trainer.gate.decide import GateDecision, decide
+from trainer.gate.leaks import Leak, find_leaks
+from trainer.suite import load_suites
+from trainer.trials import check_count
+from xpstore import evaluation, evidence, gate_record
+from xpstore.gate_record import GateRecord
+from xpstore.hashing import content_id
+
+if TYPE_CHECKING:
+    from trainer.evaluate import Measured
+    from trainer.rollouts import Progress
+    from trainer.store_door import StoreDoor
+    from xpstore.config import GatePolicy
+    from xpstore.evaluation import EvaluationKey
+    from xpstore.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What the command line says of a gate; all the rest is in `[gate]` of xp.toml."""
+
+    suite: str = ""
+    """Another suite than the policy's."""
+    trials: int = 0
+    """Attempts at each case; 0 = as the policy says."""
+    parallel: int = 8
+    time_limit: float | None = None
+    """Seconds that one attempt may take; None = no limit."""
+    accept_inconclusive: bool = False
+    """A person's decision: what the rules leave open lands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A decision, what it was made from, and what it cost."""
+
+    record: GateRecord
+    path: str
+    """Where the record is in the evidence branch."""
+    decision: GateDecision
+    """What the rules say; a person may have gone beyond it (`record.decided_by`)."""
+    leaks: tuple[Leak, ...] = ()
+    baseline: Measured | None = None
+    """None where nothing was measured."""
+    candidate: Measured | None = None
+    seconds: float = 0.0
+
+    @property
+    def ran(self) -> int:
+        """How many trials were run for it."""
+        sides = [side for side in (self.baseline, self.candidate) if side]
+        return sum(side.record.n + len(side.record.failures) - side.reused for side in sides)
+
+    @property
+    def reused(self) -> int:
+        """How many scores were on record before."""
+        return sum(side.reused for side in (self.baseline, self.candidate) if side)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is to be decided."""
+
+    candidate: str
+    against: str
+    policy: GatePolicy
+    experiences: str
+    baseline: str
+    what: Measurement
+    leaks: tuple[Leak, ...]
+    look: int
+
+
+async def gate(
+    door: StoreDoor,
+    candidate: str,
+    against: str,
+    options: GateOptions = GateOptions(),
+    progress: Progress | None = None,
+) -> Gated:
+    """Decide on commit `candidate`, which is to replace commit `against`, and put the decision on record.
+
+    Both are full commit ids. Raises UsageError: no environment, no cases, a case in two suites.
+    """
+    start = monotonic()
+    asked = await door.call(lambda location: _question(location, candidate, against, options))
+    sides: tuple[Measured, Measured] | None = None
+    if asked.experiences == asked.baseline:
+        decision = GateDecision(decision="accept", reason="the experiences are the same")
+    elif any(leak.is_blatant for leak in asked.leaks) and asked.policy.leaks == "refuse":
+        first = next(leak for leak in asked.leaks if leak.is_blatant)
+        decision = GateDecision(decision="reject", reason=f"it knows what it must not: {first.sentence}")
+    else:
+        sides = (
+            await _measured(door, against, asked, "gate_baseline", progress),
+            await _measured(door, candidate, asked, "gate_candidate", progress),
+        )
+        decision = decide(sides[0].record, sides[1].record, asked.policy, asked.look)
+    record, path = await door.call(lambda location: _kept(location, asked, decision, sides, options))
+    return Gated(
+        record=record,
+        path=path,
+        decision=decision,
+        leaks=asked.leaks,
+        baseline=sides[0] if sides else None,
+        candidate=sides[1] if sides else None,
+        seconds=monotonic() - start,
+    )
+
+
+def ungateable(location: Location, against: str) -> str:
+    """Return why nothing can be measured against a commit; "" where it can."""
+    config = location.config_at(against)
+    if not config.environment.name:
+        return "the store names no environment to measure it in"
+    suite = config.gate.suite
+    if not load_suites(location, against).get(suite):
+        return f"the store has no cases in cases/{suite}.jsonl"
+    return ""
+
+
+def _question(location: Location, candidate: str, against: str, options: GateOptions) -> _Question:
+    config = location.config_at(against)
+    policy = replace(
+        config.gate, suite=options.suite or config.gate.suite, trials=options.trials or config.gate.trials
+    )
+    suites = load_suites(location, against, policy.suite)
+    trees = [evaluation.experiences_at(location, commit) for commit in (candidate, against)]
+    what = Measurement(
+        world=world_of(config.environment),
+        suite=policy.suite,
+        cases=suites[policy.suite],
+        trials=policy.trials,
+        seed=0,  # a pair has seeds of its own
+        parallel=options.parallel,
+        time_limit=options.time_limit,
+        pair=content_id(trees),
+    )
+    trials, look = _look(location, what, trees[0], trees[1], policy)
+    check_count(len(what.cases), trials)
+    return _Question(
+        candidate=candidate,
+        against=against,
+        policy=replace(policy, trials=trials),
+        experiences=trees[0],
+        baseline=trees[1],
+        what=replace(what, trials=trials),
+        leaks=find_leaks(location, candidate, against, suites),
+        look=look,
+    )
+
+
+def _look(
+    location: Location, what: Measurement, experiences: str, baseline: str, policy: GatePolicy
+) -> tuple[int, int]:
+    """Return how many trials to run, and which look at these two it is.
+
+    What was decided is not decided again, and an open question is not asked with fewer trials than before.
+    """
+    wanted = _question_of(what.key(experiences))
+    looks: set[int] = set()
+    settled: set[int] = set()
+    for record in gate_record.of_experiences(location, experiences, baseline):
+        data = evidence.read(location, record.evaluations[1]) if record.evaluations[1] else None
+        if data and _question_of(evaluation.read_record(data, record.evaluations[1]).key) == wanted:
+            looks.add(record.trials)
+            same_rules = replace(record.policy, trials=policy.trials) == policy
+            if same_rules and record.decided_by == gate_record.GATE and record.decision != "inconclusive":
+                settled.add(record.trials)
+    trials = min(settled) if settled else max([policy.trials, *looks])
+    return trials, 1 + sum(n < trials for n in looks)
+
+
+def _question_of(key: EvaluationKey) -> str:
+    """Return an id of what is asked, however often it is tried."""
+    return content_id(key.model_dump(mode="json", exclude={"trials", "seeds"}))
+
+
+async def _measured(
+    door: StoreDoor, commit: str, asked: _Question, stage: str, progress: Progress | None
+) -> Measured:
+    """Measure one side; what could not be scored is tried again, as often as the policy says."""
+    found = await measure(door, commit, asked.what, progress, stage)
+    reused = found.reused
+    for _ in range(asked.policy.retries):
+        if not found.record.failures:
+            break
+        found = await measure(door, commit, asked.what, progress, stage)
+    return replace(found, reused=reused)
+
+
+def _kept(
+    location: Location,
+    asked: _Question,
+    decision: GateDecision,
+    sides: tuple[Measured, Measured] | None,
+    options: GateOptions,
+) -> tuple[GateRecord, str]:
+    by_person = options.accept_inconclusive and decision.decision == "inconclusive"
+    person = location.repo.person().name
+    record = GateRecord(
+        candidate=asked.candidate,
+        against=asked.against,
+        experiences=asked.experiences,
+        baseline=asked.baseline,
+        suite=asked.policy.suite,
+        suite_digest=asked.what.key(asked.baseline).suite_digest,
+        trials=asked.policy.trials if sides else 0,
+        policy=asked.policy,
+        look=asked.look,
+        evaluations=(_path(sides[0]), _path(sides[1])) if sides else ("", ""),
+        decision="accept" if by_person else decision.decision,
+        progress=decision.progress,
+        reason=f"{person} accepts it: {decision.reason}" if by_person else decision.reason,
+        decided_by=f"{gate_record.PERSON}{person}" if by_person else gate_record.GATE,
+        leaks=tuple(leak.sentence for leak in asked.leaks if leak.is_blatant),
+    )
+    return record, gate_record.write(location, record)
+
+
+def _path(side: Measured) -> str:
+    """Return where an evaluation is on record; where no trial could be scored, none is."""
+    return evaluation.record_path(side.record) if side.record.n else ""
