@@ -48,6 +48,7 @@ def person(repo: Path, diary: Path) -> Work:
 
     def work(go_on: Callable[[], bool]) -> None:
         number = 0
+        (repo / "experiences").mkdir(exist_ok=True)
         with diary.open("a", buffering=1) as stream:
             while go_on():
                 number += 1

@@ -15,6 +15,7 @@ from xpstore import (
     init,
     landing,
     layout,
+    lease,
     note,
     revert,
     review,
@@ -27,6 +28,7 @@ from xpstore.page_index import PageIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from xpstore.blame import Blame
     from xpstore.commit import Landed
@@ -124,6 +126,14 @@ class ExperienceStore:
         return commit.commit(
             self.location, plans, branch or self.main, start=start, extra_evidence=extra_evidence
         )
+
+    def lease(self, branch: str = "", *, wait: float = lease.WAIT) -> AbstractContextManager[None]:
+        """Hold a branch's lease in a `with` block, to plan and apply strictly one after the other.
+
+        Nobody needs one to write, and it stops only others who ask for it. Raises RefusedError where it was
+        not free within `wait` seconds.
+        """
+        return lease.lease(self.location, branch or self.main, wait=wait)
 
     def land(self, branch: str, *, gate: Gate | None = None, dry_run: bool = False) -> LandingResult:
         """Fast-forward main to a candidate, if the gate accepts it; see `xpstore.landing.land`."""

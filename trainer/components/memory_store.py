@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from trainer.context import LearnedHistory, UndoneStatement
 from xpstore.document import Document
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
+from xpstore.lease import WAIT, Lease, pauses
 from xpstore.snapshot import snapshot
 from xpstore.undone import History
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from trainer.store_door import StoreDoor
@@ -56,6 +60,25 @@ class BranchPolicy:
     async def reload(self) -> ExperienceSet:
         """Return the policy at the branch's tip."""
         return await self._door.call(lambda location: snapshot(location, self._ref(location), versions=True))
+
+    @asynccontextmanager
+    async def lock(self, *, wait: float = WAIT) -> AsyncIterator[None]:
+        """Hold the branch's lease, for `async with policy.lock(): latest = await policy.reload()`.
+
+        RFC's `ExperienceSet.lock()`, between processes: planning and applying strictly one after the other.
+        It is waited for without keeping the door busy. Raises RefusedError when `wait` seconds are over.
+        """
+        lease = await self._door.call(lambda location: Lease.of(location, self._branch))
+        pause = pauses(wait)
+        try:
+            while not await self._door.call(lambda _: lease.take()):
+                seconds = next(pause, None)
+                if seconds is None:
+                    raise lease.refusal(wait)
+                await asyncio.sleep(seconds)
+            yield
+        finally:
+            lease.release()
 
     async def learned(self, learner: str) -> LearnedHistory:
         """Return what the branch's history says about the learner's statements."""
