@@ -15,7 +15,19 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import evidence, guards, layout, maintain, objects, publish, record, trees, waiting, witness
+from xpstore import (
+    evidence,
+    guards,
+    layout,
+    maintain,
+    objects,
+    publish,
+    record,
+    signatures,
+    trees,
+    waiting,
+    witness,
+)
 from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError, UsageError, XpError
 from xpstore.git import Move
 from xpstore.hashing import blob_id
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
 
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
+    from xpstore.objects import Sign
     from xpstore.record import Rendered
     from xpstore.waiting import Asked
 
@@ -79,32 +92,41 @@ def apply(
     if ref == loc.evidence_ref:
         raise UsageError(f"{branch} is the evidence branch", hint="plans go to main or to a candidate")
     wanted = Wanted(tuple(prepared), ref, start, tuple(extra_evidence))
+    sign = signatures.signer(loc)
     done: list[Landed] = []
 
     def attempt() -> bool:
+        if sign:  # it takes its time, and may ask a person: nobody waits for it, and nobody else's is signed
+            landed = _write(loc, wanted, (), sign)
+            done.extend(landed or ())
+            return landed is not None
         with waiting.turn(loc.repo.common_dir, lambda: wanted.encode(loc)) as turn:
             landed = _answered(turn.answer) if turn.answer else _write(loc, wanted, turn.others())
         done.extend(landed or ())
         return landed is not None
 
-    publish.retried(loc.repo, attempt, ref)
+    publish.retried(loc.repo, attempt, ref, is_slow=sign is not None)
     maintain.after_writing(loc)
     return done
 
 
-def _write(loc: Location, wanted: Wanted, others: Sequence[Asked]) -> list[Landed] | None:
+def _write(
+    loc: Location, wanted: Wanted, others: Sequence[Asked], sign: Sign | None = None
+) -> list[Landed] | None:
     """Write what is wanted, and what others wait for; None where another program moved the branch."""
     try:
-        return _write_group(loc, wanted, others)
+        return _write_group(loc, wanted, others, sign)
     except XpError:
         if not others:
             raise
-        return _write_group(loc, wanted, ())  # perhaps one of the others is refused: then it hears of it
+        return _write_group(loc, wanted, (), sign)  # perhaps one of the others is refused: it hears of it
 
 
-def _write_group(loc: Location, wanted: Wanted, others: Sequence[Asked]) -> list[Landed] | None:
+def _write_group(
+    loc: Location, wanted: Wanted, others: Sequence[Asked], sign: Sign | None
+) -> list[Landed] | None:
     branch = wanted.ref.removeprefix(layout.HEADS)
-    group = _build(loc, wanted)
+    group = _build(loc, wanted, sign)
     mine = list(group.landed)
     answers: list[tuple[Asked, list[Landed]]] = []
     for asked in others:
@@ -132,7 +154,7 @@ def _answered(data: bytes) -> list[Landed]:
     return [Landed(plan_id, commit_, state) for plan_id, commit_, state in json.loads(data)]
 
 
-def _build(loc: Location, wanted: Wanted) -> _Group:
+def _build(loc: Location, wanted: Wanted, sign: Sign | None) -> _Group:
     ref, start = wanted.ref, wanted.start
     old = loc.repo.ref(ref)
     base = old or loc.tip_of(ref) or (loc.resolve(start) if start else loc.tip_of(loc.main_ref))
@@ -140,7 +162,7 @@ def _build(loc: Location, wanted: Wanted) -> _Group:
         raise NotFoundError(
             f"{loc.config.main} has no commit to start {ref} from", hint="commit xp.toml there first"
         )
-    group = _Group(loc.at(base) if base else loc, old, base or "")
+    group = _Group(loc.at(base) if base else loc, old, base or "", sign)
     group.add(wanted)
     return group
 
@@ -166,6 +188,7 @@ class _Group:
     old: str | None
     tip: str
     """The last commit so far; "" before the first one of an unborn branch."""
+    sign: Sign | None
     landed: list[Landed] = field(default_factory=list)
     objects: list[GitObject] = field(default_factory=list)
     evidence: list[EvidenceFile] = field(default_factory=list)
@@ -253,6 +276,7 @@ class _Group:
             _author(plan.learner, self.committer),
             self.committer,
             rendered.message,
+            sign=self.sign,
         )
         self._trees.update((item.id, item.tree) for item in spliced.objects if item.tree is not None)
         self._blobs.update((item.id, item.data) for item in spliced.objects if item.kind == "blob")

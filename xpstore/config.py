@@ -122,6 +122,20 @@ class GatePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class SignSettings:
+    """Plans are signed with the key that git's user.signingKey names."""
+
+    format: str = field(
+        default="none", metadata={"help": "none, ssh or gpg", "choices": ("none", "ssh", "gpg")}
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether plans are signed."""
+        return self.format != "none"
+
+
+@dataclass(frozen=True, slots=True)
 class StoreConfig:
     """The settings of one store; a table of xp.toml is a dataclass whose fields all have defaults."""
 
@@ -135,6 +149,7 @@ class StoreConfig:
     environment: EnvironmentSettings = field(default_factory=EnvironmentSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     gate: GatePolicy = field(default_factory=GatePolicy)
+    sign: SignSettings = field(default_factory=SignSettings)
 
 
 Table = TypeVar("Table", bound="DataclassInstance")
@@ -191,6 +206,7 @@ def _config(raw: dict[str, object], where: str) -> StoreConfig:
         environment=_environment(data, where),
         evaluation=_table(EvaluationSettings, data, "evaluation", where),
         gate=_table(GatePolicy, data, "gate", where),
+        sign=_table(SignSettings, data, "sign", where),
     )
 
 
@@ -201,6 +217,7 @@ def render_config(config: StoreConfig) -> str:
     lines += _environment_lines(config.environment)
     lines += _table_lines("evaluation", config.evaluation)
     lines += _table_lines("gate", config.gate)
+    lines += _table_lines("sign", config.sign) if config.sign != SignSettings() else []
     return "\n".join(lines) + "\n"
 
 

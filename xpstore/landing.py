@@ -101,7 +101,7 @@ def land(  # noqa: PLR0913  # the options of the verb
     """
     asked = candidate.request(loc, branch, onto=onto, is_merge=merge, merge_page=merge_page)
     for number in range(ROUNDS):
-        is_late = number >= PATIENCE and gate is None
+        is_late = number >= PATIENCE and gate is None and not loc.config.sign.is_on
         with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
             result = _round(loc, asked, gate, dry_run=dry_run)
         if result:

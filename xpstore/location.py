@@ -126,6 +126,11 @@ class Location:
         moved = next((p for p in _config_folders(self.repo, tree) if self._is_here(tree, p)), self.prefix)
         return replace(self, prefix=moved)
 
+    def config_at(self, commit_id: str) -> StoreConfig:
+        """Return the configuration that the store had at a commit; where it had none, the one it has now."""
+        here = self.at(commit_id)
+        return _config_at(self.repo, self.repo.commit(commit_id).tree, here.prefix) or self.config
+
     def _is_here(self, tree: str, prefix: str) -> bool:
         try:
             config = _config_at(self.repo, tree, prefix)

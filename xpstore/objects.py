@@ -7,12 +7,14 @@ import re
 from bisect import insort
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 ObjectKind = Literal["commit", "tree", "blob"]
+Sign: TypeAlias = "Callable[[bytes], str]"
+"""Returns the armoured signature of some bytes."""
 FILE_MODE = 0o100644
 TREE_MODE = 0o040000
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -226,14 +228,39 @@ class Commit:
     message: str
 
 
-def make_commit(
-    tree: str, parents: Sequence[str], author: Person, committer: Person, message: str
+def make_commit(  # noqa: PLR0913  # what a commit has
+    tree: str,
+    parents: Sequence[str],
+    author: Person,
+    committer: Person,
+    message: str,
+    *,
+    sign: Sign | None = None,
 ) -> GitObject:
-    """Return the commit; the message is stored as UTF-8."""
+    """Return the commit, signed as git does it; the message is stored as UTF-8. Raises what `sign` raises."""
     head = [f"tree {tree}", *(f"parent {p}" for p in parents)]
-    head += [f"author {author.line()}", f"committer {committer.line()}", ""]
+    head += [f"author {author.line()}", f"committer {committer.line()}"]
     text = message.encode("utf-8", "replace")
-    data = "\n".join([*head, ""]).encode("utf-8", "replace") + text
+    data = _commit_data(head, text)
+    if sign:
+        signature = sign(data).rstrip("\n").replace("\n", "\n ")
+        data = _commit_data([*head, f"gpgsig {signature}"], text)
     made = object_id("commit", data)
     who = author.cleaned(), committer.cleaned()
     return GitObject("commit", data, made, commit=Commit(made, tree, tuple(parents), *who, text.decode()))
+
+
+def _commit_data(head: Sequence[str], text: bytes) -> bytes:
+    return "\n".join([*head, "", ""]).encode("utf-8", "replace") + text
+
+
+_SIGNATURE = re.compile(rb"^gpgsig(?:-sha256)? .*\n(?: .*\n)*", re.MULTILINE)
+
+
+def unsigned(data: bytes) -> tuple[bytes, str]:
+    """Return what was signed of a commit's bytes, and the signature of it; "" where there is none."""
+    head, gap, text = data.partition(b"\n\n")
+    found = [block for block in _SIGNATURE.findall(head + b"\n") if block.startswith(b"gpgsig ")]
+    payload = _SIGNATURE.sub(b"", head + b"\n")[:-1]
+    signature = found[0].removeprefix(b"gpgsig ").replace(b"\n ", b"\n") if found else b""
+    return payload + gap + text, signature.decode("ascii", "replace")

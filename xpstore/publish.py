@@ -33,15 +33,15 @@ PAUSE = 0.5
 """The longest pause between two attempts, in seconds."""
 
 
-def retried(repo: Repo, attempt: Callable[[], bool], what: str) -> None:
-    """Call `attempt` until it returns True.
+def retried(repo: Repo, attempt: Callable[[], bool], what: str, *, is_slow: bool = False) -> None:
+    """Call `attempt` until it returns True; a slow one never under the lock, however often it loses.
 
     It returns False, or raises Busy, when another process was faster; it then starts over from what the
     refs hold now, after a pause with jitter. Raises RepositoryError when the attempts run out.
     """
     reason = "other processes keep moving it"
     for number in range(ATTEMPTS):
-        lost_often = number >= PATIENCE
+        lost_often = number >= PATIENCE and not is_slow
         try:
             with lock.store_lock(repo.common_dir) if lost_often else nullcontext():
                 if attempt():

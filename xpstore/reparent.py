@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from xpstore import candidate, events, gitcli, history, layout, objects, second_record, trees
+from xpstore import candidate, events, gitcli, history, layout, objects, second_record, signatures, trees
 from xpstore.errors import Conflict, ConflictError, RefusedError
 from xpstore.second_record import NOTHING, Step
 from xpstore.snapshot import NO_FILE, SUFFIX
@@ -168,6 +168,7 @@ class _Chain:
         self.tip, self._root = self.old, self.loc.repo.commit(self.old).tree
         self._folder = self.loc.at(self.old).in_tree(layout.EXPERIENCES)
         self._who = self.loc.repo.person()
+        self._sign = signatures.signer(self.loc)
 
     def built(self, how: How) -> Built:
         """Return all that was stacked."""
@@ -192,7 +193,9 @@ class _Chain:
         if steps != found:
             message, records = second_record.of(self.loc, message, found, steps)
             self.records += records
-        made = objects.make_commit(self._root, [self.tip], commit.author, self._who, message)
+        made = objects.make_commit(
+            self._root, [self.tip], commit.author, self._who, message, sign=self._sign
+        )
         self._stacked(made)
         return True
 
@@ -203,7 +206,14 @@ class _Chain:
         into = "" if main in {"main", "master"} else f" into {main}"  # as git says it
         message = f"Merge branch '{branch}'{into}\n"
         self._stacked(
-            objects.make_commit(self._root, [self.tip, self.request.tip], self._who, self._who, message)
+            objects.make_commit(
+                self._root,
+                [self.tip, self.request.tip],
+                self._who,
+                self._who,
+                message,
+                sign=self._sign,
+            )
         )
 
     def _stacked(self, made: GitObject) -> None:

@@ -167,7 +167,7 @@ def _key_file(key: str) -> Iterator[tuple[Path, list[str]]]:
             file.write_text(f"{key.removeprefix('key::')}\n", encoding="utf-8")
             yield file, ["-U"]  # only the agent has the other half
         return
-    file = Path(key).expanduser()
+    file = Path(os.path.expanduser(key))  # noqa: PTH111 - Path's raises where there is no such user
     if not file.is_file():
         raise RefusedError(f"there is no key {file}", hint="user.signingKey of git's configuration names it")
     yield file, []
