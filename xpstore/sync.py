@@ -188,7 +188,7 @@ class _Exchange:
             self._received[ref] = None
             return True
 
-        publish.retried(loc.repo, attempt, ref)
+        publish.retried(loc.repo, attempt, ref, is_slow=loc.config.sign.is_on)
 
     @property
     def _reason(self) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
@@ -39,3 +40,27 @@ def test_an_altered_plan_is_a_no(store, plan_id):
 
 def test_an_unknown_ref(store):
     assert store.xp("verify", "nowhere")[0] == 1
+
+
+def test_signatures_are_listed_and_one_that_has_to_be_there_is_a_no(store, plan_id, tmp_path):
+    commit = store.git("rev-parse", "--short=9", "HEAD")
+    shown = f"unsigned {commit} plan {plan_id}"
+    counts = "1 plan: 0 good, 0 bad, 0 unknown, 1 unsigned"
+    assert store.xp("verify", "--signatures") == (0, f"{shown}\n{counts}\n", "")
+    key = tmp_path / "key"
+    make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)]
+    subprocess.run(make, check=True, stdin=subprocess.DEVNULL)
+    (tmp_path / "allowed").write_text(f"ann@example.org {key.with_suffix('.pub').read_text()}")
+    store.git("config", "user.signingKey", str(key))
+    store.git("config", "gpg.ssh.allowedSignersFile", str(tmp_path / "allowed"))
+    with (store.path / "xp.toml").open("a") as file:
+        file.write('\n[sign]\nformat = "ssh"\n')
+    store.commit("Ask for signatures")
+    assert store.xp("promote", "old-refund")[0] == 0
+    code, out, _ = store.xp("verify", "--signatures")
+    assert (code, out.count("unsigned "), out.count(": ann@example.org\n")) == (0, 1, 1)
+    store.git("commit", "-q", "--amend", "--no-edit")
+    code, out, _ = store.xp("verify", "--signatures")
+    assert (code, out.splitlines()[1].endswith(": it has to be signed")) == (1, True)
+    code, out, _ = store.xp("verify", "--signatures", "--json")
+    assert (code, [s["is_wrong"] for s in json.loads(out)["signatures"]]) == (1, [False, True])
