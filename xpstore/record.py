@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from xpstore import evidence, layout
 from xpstore.errors import FormatError, NotFoundError
 from xpstore.evidence import EvidenceFile
-from xpstore.hashing import content_id
+from xpstore.hashing import blob_id, content_id
 from xpstore.patchfile import read_patch, write_patch
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 from xpstore.trailers import format_message, parse_trailers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from xpstore.gradient import PatchSemanticGradient
     from xpstore.location import Location
@@ -150,11 +150,30 @@ def plan_from(loc: Location, commit_id: str) -> PolicyUpdatePlan:
     record = evidence.parse_json(data, path)
     if record.get("format") != FORMAT:
         raise FormatError(f"{path} has format {record.get('format')!r}", hint="update xpstore")
-    try:
-        plan = _plan(loc, commit_id, record)
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{path} is no plan record: {error}", hint="see xp verify") from error
+    plan = _plan(loc, path, record, _Texts(loc, commit_id).item)
     return plan if parse_trailers(to_commit_message(plan)) == lines else _as_landed(plan, lines)
+
+
+def plan_on_record(loc: Location, plan_id: str, digest: str) -> PolicyUpdatePlan:
+    """Return a plan from the record of one landing of it, whether or not any branch has its commit.
+
+    Raises NotFoundError where there is no such record, RepositoryError where the repository has not the pages
+    that it names, FormatError where it is no record.
+    """
+    path = layout.record_path(plan_id, digest)
+    data = evidence.read(loc, path)
+    if data is None:
+        raise NotFoundError(f"no {path} in {loc.evidence_ref}", hint="fetch the evidence branch")
+
+    def item(row: Mapping[str, object]) -> PolicyPlanItem:
+        fields = {name: row[name] for name in ITEM_FIELDS}
+        before, after = (
+            None if str(row[side]) == blob_id(None) else loc.repo.blob(str(row[side])).decode()
+            for side in ("base_blob", "result_blob")
+        )
+        return PolicyPlanItem.model_validate({**fields, "before_content": before, "after_content": after})
+
+    return _plan(loc, path, evidence.parse_json(data, path), item)
 
 
 def _as_landed(plan: PolicyUpdatePlan, lines: Mapping[str, tuple[str, ...]]) -> PolicyUpdatePlan:
@@ -164,24 +183,32 @@ def _as_landed(plan: PolicyUpdatePlan, lines: Mapping[str, tuple[str, ...]]) -> 
     return PolicyUpdatePlan(**values)
 
 
-def _plan(loc: Location, commit_id: str, record: Mapping[str, object]) -> PolicyUpdatePlan:
-    fields = {name: record[name] for name in PLAN_FIELDS}
-    items = record["items"]
-    gradient_ids = record["gradients"]
-    if not isinstance(items, list) or not isinstance(gradient_ids, list):
-        raise TypeError("items and gradients are lists")
-    gradients = _gradients(loc, str(record["plan_id"])) if gradient_ids else {}
-    missing = [i for i in gradient_ids if i not in gradients]
-    if missing:
-        raise NotFoundError(f"gradient {missing[0]} of commit {commit_id} is missing", hint="see xp verify")
-    texts = _Texts(loc, commit_id)
-    return PolicyUpdatePlan.model_validate(
-        {
-            **fields,
-            "items": [texts.item({name: item[name] for name in ITEM_FIELDS}) for item in items],
-            "gradients": [gradients[i] for i in gradient_ids],
-        }
-    )
+def _plan(
+    loc: Location,
+    path: str,
+    record: Mapping[str, object],
+    item: Callable[[Mapping[str, object]], PolicyPlanItem],
+) -> PolicyUpdatePlan:
+    """Return the plan of a record; `item` makes an item of its row, with the texts."""
+    try:
+        fields = {name: record[name] for name in PLAN_FIELDS}
+        items = record["items"]
+        gradient_ids = record["gradients"]
+        if not isinstance(items, list) or not isinstance(gradient_ids, list):
+            raise TypeError("items and gradients are lists")  # noqa: TRY301  # one message for all shapes
+        gradients = _gradients(loc, str(record["plan_id"])) if gradient_ids else {}
+        missing = [i for i in gradient_ids if i not in gradients]
+        if missing:
+            raise NotFoundError(f"gradient {missing[0]} of {path} is missing", hint="see xp verify")
+        return PolicyUpdatePlan.model_validate(
+            {
+                **fields,
+                "items": [item(row) for row in items],
+                "gradients": [gradients[i] for i in gradient_ids],
+            }
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{path} is no plan record: {error}", hint="see xp verify") from error
 
 
 def _gradients(loc: Location, plan_id: str) -> dict[str, PatchSemanticGradient]:
@@ -198,8 +225,9 @@ class _Texts:
         parent = commit.parents[0] if commit.parents else None
         self._sides = (loc.repo.commit(parent).tree if parent else None, commit.tree)
 
-    def item(self, fields: Mapping[str, object]) -> PolicyPlanItem:
+    def item(self, row: Mapping[str, object]) -> PolicyPlanItem:
         """Return an item of the record with its texts."""
+        fields = {name: row[name] for name in ITEM_FIELDS}
         path = self._loc.in_tree(f"{layout.EXPERIENCES}/{fields['target_experience_name']}.md")
         before, after = (self._text(tree, path) for tree in self._sides)
         return PolicyPlanItem.model_validate({**fields, "before_content": before, "after_content": after})
