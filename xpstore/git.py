@@ -19,7 +19,7 @@ from xpstore.cache import ObjectCache
 from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
-from xpstore.loose import LooseObjects, ref_files
+from xpstore.loose import LooseObjects, has_log, ref_files
 from xpstore.objects import EMPTY_TREE, Commit, GitObject, Person, Tree, parse_tree
 from xpstore.reader import TreeReader
 from xpstore.refs import Move, PlainRefs
@@ -124,15 +124,21 @@ class Repo(TreeReader):
     def ref(self, name: str) -> str | None:
         """Return the commit id that a full ref name points at; None where there is no such ref.
 
-        Raises RepositoryError for a ref that is damaged, or whose commit is missing.
+        Raises RepositoryError for a ref that is damaged, whose commit is missing, or that has a reflog and no
+        value: deleting a branch deletes its reflog too.
         """
         plain = refs.value(str(self.common_dir), name)
         if plain in self._known.commits:
             return plain
+        if name == "HEAD" and (branch := self.head_ref()):
+            return self.ref(branch)  # an error names the branch then
         hint = f"{DAMAGE}; `git reflog show {name}` has what it was"
         try:
             target = str(self._raw.lookup_reference(name).resolve().target)
         except KeyError:
+            if name.startswith("refs/heads/") and has_log(self.common_dir, name):
+                what = f"{name} in {self.place} is gone, its reflog is not"
+                raise RepositoryError(what, hint=hint) from None
             return None
         except FAILURES as error:
             what = f"cannot read {name} in {self.place}: {words(error)}"
@@ -143,12 +149,16 @@ class Repo(TreeReader):
 
     def refs(self, prefix: str = "refs/") -> dict[str, str]:
         """Return the refs whose full name starts with `prefix` and what they point at, sorted by name."""
+        found = {name: self.ref(name) for name in self.ref_names(prefix)}
+        return {name: target for name, target in found.items() if target}
+
+    def ref_names(self, prefix: str = "refs/") -> list[str]:
+        """Return the full names of the refs, damaged ones too, that start with `prefix`, sorted."""
         with _failing("list the refs", self.place):
             names = {n for n in self._raw.listall_references() if n.startswith(prefix)}
             files = ref_files(self.common_dir, prefix)  # libgit2 leaves out the ones that are damaged
             names.update(filter(pygit2.reference_is_valid_name, files))
-        found = {name: self.ref(name) for name in sorted(names)}
-        return {name: target for name, target in found.items() if target}
+        return sorted(names)
 
     def resolve(self, spec: str) -> str:
         """Return the id of the commit that a branch, tag, id, abbreviation or expression names.
@@ -206,6 +216,7 @@ class Repo(TreeReader):
             for move, transaction in locked:
                 if move.new is None:
                     transaction.remove(move.ref)
+                    (self.common_dir / "logs" / move.ref).unlink(missing_ok=True)  # as git does
                 else:
                     transaction.set_target(move.ref, move.new, message=move.reason)
         # not left to libgit2: it syncs each file and folder of the reflog too, one after the other. A file

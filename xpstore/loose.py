@@ -54,6 +54,12 @@ def ref_files(git_dir: Path, prefix: str) -> Iterator[str]:
                 yield name
 
 
+def has_log(git_dir: Path, name: str) -> bool:
+    """Return whether a ref has entries in its reflog: git deletes the log of a ref that is deleted."""
+    log = git_dir / "logs" / name
+    return log.is_file() and log.stat().st_size > 0
+
+
 def _names(folder: Path) -> set[str]:
     try:
         with os.scandir(folder) as entries:

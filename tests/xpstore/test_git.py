@@ -188,6 +188,17 @@ def test_a_damaged_ref_is_never_taken_for_an_absent_one(fresh: Repo, data: bytes
         assert "reflog" in caught.value.hint
 
 
+def test_a_branch_that_is_gone_and_has_a_reflog_was_lost(fresh: Repo) -> None:
+    branch = fresh.head_ref()
+    assert branch is not None
+    (fresh.common_dir / branch).unlink()
+    for name in ("HEAD", branch):
+        with pytest.raises(RepositoryError, match=f"{branch} in .* is gone, its reflog is not"):
+            fresh.ref(name)
+    git(fresh.place, "symbolic-ref", "HEAD", "refs/heads/unborn")
+    assert fresh.ref("HEAD") is None
+
+
 def test_clones_that_left_something_out_say_how_to_get_it(repo: Repo, tmp_path: Path) -> None:
     git(repo.place, "config", "uploadpack.allowFilter", "true")
     url = f"file://{repo.place}"

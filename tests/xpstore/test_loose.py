@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from xpstore.loose import CHUNK, LooseObjects, ref_files
+from xpstore.loose import CHUNK, LooseObjects, has_log, ref_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +54,16 @@ def test_objects_in_packs_have_no_file(tmp_path: Path) -> None:
     assert not loose.problem("ab" + "1" * 38)
     (tmp_path / ID[:2] / ID[2:]).unlink()
     assert not loose.problem(ID)
+
+
+def test_a_log_with_entries_outlives_only_a_ref_that_was_lost(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "refs" / "heads" / "x"
+    log.parent.mkdir(parents=True)
+    assert not has_log(tmp_path, "refs/heads/x")
+    log.write_bytes(b"")
+    assert not has_log(tmp_path, "refs/heads/x")
+    log.write_bytes(b"entry\n")
+    assert has_log(tmp_path, "refs/heads/x")
 
 
 def test_files_of_refs_are_named_whatever_is_in_them(tmp_path: Path) -> None:
