@@ -6,14 +6,14 @@ not landed: where the repository has more than the store, that is for the site t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from xpstore import gitcli, guards, history, layout, page_check
 from xpstore.errors import NotFoundError, RefusedError, UsageError, XpError
-from xpstore.merge import merge
+from xpstore.resolution import Asking
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xpstore.events import Entry
     from xpstore.location import Location
     from xpstore.merge import MergePage
+    from xpstore.merged_page import MergedPage
 
 _SHOWN = 3
 """How many files outside of the experiences a refusal names."""
@@ -44,7 +45,7 @@ class Request:
     main: str
     main_ref: str
     is_merge: bool = False
-    merge_page: MergePage = merge
+    merge_page: MergePage = field(default_factory=Asking)
     """How a page is merged that both have changed."""
 
 
@@ -61,10 +62,15 @@ class LandingCandidate:
     is_landed: bool = False
     """Main has all of it already."""
     how: How = "fast-forward"
-    merged: tuple[str, ...] = ()
-    """The pages of which main and branch had different versions, merged by statement."""
+    merges: tuple[MergedPage, ...] = ()
+    """How the pages were merged of which main and branch had different versions."""
     left_out: tuple[str, ...] = ()
     """The branch's commits whose plans or results main has already."""
+
+    @property
+    def merged(self) -> tuple[str, ...]:
+        """The names of those pages."""
+        return tuple(dict.fromkeys(page.name for page in self.merges))
 
     @property
     def plan_ids(self) -> tuple[str, ...]:
@@ -73,9 +79,14 @@ class LandingCandidate:
 
 
 def request(
-    loc: Location, branch: str, *, onto: str = "", is_merge: bool = False, merge_page: MergePage = merge
+    loc: Location,
+    branch: str,
+    *,
+    onto: str = "",
+    is_merge: bool = False,
+    merge_page: MergePage | None = None,
 ) -> Request:
-    """Return what is asked for; `onto` is a branch, "" the store's main.
+    """Return what is asked for; `onto` is a branch, "" the store's main; pages are merged without a model.
 
     Raises UsageError where one of them is no branch to land, or to land on.
     """
@@ -91,7 +102,7 @@ def request(
         hint = f"did you mean {close[0]}?" if close else "xp status lists the candidates"
         raise UsageError(f"there is no branch '{branch}'", hint=hint)
     short, main = (name.removeprefix(layout.HEADS) for name in (ref, main_ref))
-    return Request(short, ref, tip, main, main_ref, is_merge, merge_page)
+    return Request(short, ref, tip, main, main_ref, is_merge, merge_page or Asking())
 
 
 def where_to(loc: Location, asked: Request) -> str:

@@ -3,7 +3,8 @@
 No working tree, index or process is needed. Everything is built on the tip as it is, written as one pack
 and made visible by compare-and-swap (publish.py). Where the tip moved, the group is built again on the new
 one: an item whose file is still what the plan saw is re-parented, one whose result is there already is
-left out, and any other file is a conflict, which somebody who can merge has to solve.
+left out, and any other is merged with what the tip has. Where both changed the same it is a conflict, which
+somebody has to decide (applying.py).
 
 Writers of one branch take turns (waiting.py): whoever has the store lock writes what the others wait for too,
 in one pack and one move. Its own plans, and those of each of the others, are all or nothing by themselves.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from xpstore import (
     evidence,
     guards,
+    item_merge,
     layout,
     maintain,
     objects,
@@ -32,7 +34,6 @@ from xpstore.errors import Conflict, ConflictError, NotFoundError, RefusedError,
 from xpstore.git import Move
 from xpstore.hashing import blob_id
 from xpstore.objects import GitObject, Person, Tree
-from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 from xpstore.trailers import plan_ids
 from xpstore.wanted import Wanted, prepare
 
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
+    from xpstore.merged_page import MergedPage
     from xpstore.objects import Sign
+    from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
     from xpstore.record import Rendered
     from xpstore.waiting import Asked
 
@@ -57,41 +60,45 @@ class Landed:
     state: Literal["applied", "already"]
 
 
-def commit(
+def commit(  # noqa: PLR0913  # one way in, and what a caller may say of it
     loc: Location,
     plans: Sequence[PolicyUpdatePlan],
     branch: str,
     *,
     start: str = "",
     extra_evidence: Sequence[EvidenceFile] = (),
+    is_exact: bool = False,
 ) -> list[Landed]:
     """Check the plans, apply them in order and return where each one is; all of them or, with an error, none.
 
     A missing branch is made from `start` (default: the store's main branch). `extra_evidence` goes on
     record in the same group. A plan of which some items have their result at the tip already lands with
-    the others only. A plan whose Plan-Id the branch has gained since the plan's base is not applied again,
-    even if its commit was reverted meanwhile.
+    the others only; where pages were merged, its record says how. A plan whose Plan-Id the branch has gained
+    since the plan's base is not applied again, even if its commit was reverted meanwhile. With `is_exact`, no
+    page is merged.
 
-    Raises ConflictError (with the texts) where a file is not what the plan saw, NotFoundError for an update
+    Raises ConflictError (with the texts) where tip and plan changed the same, NotFoundError for an update
     or deletion of what never was there, the guards' RefusedError, LimitError, InvalidNameError and
     UsageError, and FormatError for a gradient that cannot be a patch.
     """
-    return apply(loc, prepare(loc, plans), branch, start=start, extra_evidence=extra_evidence)
+    prepared = prepare(loc, plans)
+    return apply(loc, prepared, branch, start=start, extra_evidence=extra_evidence, is_exact=is_exact)
 
 
-def apply(
+def apply(  # noqa: PLR0913  # as `commit`
     loc: Location,
     prepared: Sequence[Rendered],
     branch: str,
     *,
     start: str = "",
     extra_evidence: Sequence[EvidenceFile] = (),
+    is_exact: bool = False,
 ) -> list[Landed]:
     """Apply what `prepare` returned; see `commit`."""
     ref = loc.branch_ref(branch)
     if ref == loc.evidence_ref:
         raise UsageError(f"{branch} is the evidence branch", hint="plans go to main or to a candidate")
-    wanted = Wanted(tuple(prepared), ref, start, tuple(extra_evidence))
+    wanted = Wanted(tuple(prepared), ref, start, tuple(extra_evidence), is_exact)
     sign = signatures.signer(loc)
     done: list[Landed] = []
 
@@ -212,7 +219,7 @@ class _Group:
             if plan_id in known:
                 self.landed.append(Landed(plan_id, known[plan_id], "already"))
             else:
-                self._add(rendered)
+                self._add(rendered, is_exact=wanted.is_exact)
 
     def take_along(self, wanted: Wanted) -> list[Landed] | None:
         """Stack what another one wants as well; None, and nothing of it, where that is refused."""
@@ -227,31 +234,34 @@ class _Group:
             return None
         return self.landed[kept[0][1] :]
 
-    def _add(self, rendered: Rendered) -> None:
+    def _add(self, rendered: Rendered, *, is_exact: bool) -> None:
         plan = rendered.plan
         entries = self._experiences()
         items: list[PolicyPlanItem] = []
+        merges: list[MergedPage] = []
         conflicts: list[Conflict] = []
         for item in plan.items:
             at_tip = _blob_at(entries, item)
             if self._is_there(plan, item, at_tip):
                 continue
-            items.append(item)
-            if at_tip != item.base_blob:
-                conflicts.append(
-                    Conflict(
-                        item.target_experience_name,
-                        item.before_content,
-                        self._text(entries, item),
-                        item.after_content,
-                    )
-                )
+            if at_tip == item.base_blob:
+                items.append(item)
+                continue
+            ours = self._text(entries, item)
+            is_open = not is_exact and self._is_seen(plan, item)
+            merged = item_merge.by_rule(item, ours) if is_open else None
+            if merged is None:
+                name = item.target_experience_name
+                conflicts.append(Conflict(name, item.before_content, ours, item.after_content))
+            elif not merged.is_there:
+                items.append(merged.item)
+                merges.append(merged.page)
         if conflicts:
             changed = ", ".join(c.name for c in conflicts)
             raise ConflictError(
                 f"changed since the plan was made: {changed}",
                 tuple(conflicts),
-                hint="merge, or plan again on a new snapshot; nothing was written",
+                hint="decide what to keep, or plan again on a new snapshot; nothing was written",
             )
         if not items:
             self.landed.append(Landed(plan.plan_id, self.tip, "already"))
@@ -259,7 +269,10 @@ class _Group:
         created = [item.target_experience_name for item in items if item.before_content is None]
         if created:
             guards.check_twins(created, [n[:-3] for n in entries.names() if n.endswith(".md")])
-        self._stack(rendered if len(items) == len(plan.items) else record.render(_only(plan, items)))
+        if items != list(plan.items):
+            guards.check_items(items, self.loc.config.limits)
+            rendered = record.render(plan.with_items(items, merges))
+        self._stack(rendered)
 
     def _stack(self, rendered: Rendered) -> None:
         plan = rendered.plan
@@ -319,24 +332,25 @@ class _Group:
         return at_tip == item.result_blob
 
     def _was_in_base(self, plan: PolicyUpdatePlan, item: PolicyPlanItem) -> bool:
+        return self._in_base(plan, item) == item.base_blob
+
+    def _is_seen(self, plan: PolicyUpdatePlan, item: PolicyPlanItem) -> bool:
+        """Whether the page can have come since: a new one that was there before is no addition."""
+        return item.before_content is not None or self._in_base(plan, item) == NOTHING
+
+    def _in_base(self, plan: PolicyUpdatePlan, item: PolicyPlanItem) -> str:
+        """Return the blob that the plan's base has; "" where that commit is not here."""
         repo = self.loc.repo
         if not plan.base_commit or not repo.has(plan.base_commit):
-            return False
+            return ""
         path = self.loc.at(plan.base_commit).in_tree(item.target_experience_uri)
         entry = repo.entry(repo.commit(plan.base_commit).tree, path)
-        return entry is not None and entry.id == item.base_blob
+        return entry.id if entry else NOTHING
 
 
 def _blob_at(entries: Tree, item: PolicyPlanItem) -> str:
     entry = entries.get(f"{item.target_experience_name}.md")
     return entry.id if entry else NOTHING
-
-
-def _only(plan: PolicyUpdatePlan, items: Sequence[PolicyPlanItem]) -> PolicyUpdatePlan:
-    # not model_copy: it would keep the cached ids of the whole plan
-    return PolicyUpdatePlan(
-        **{**{n: getattr(plan, n) for n in PolicyUpdatePlan.model_fields}, "items": tuple(items)}
-    )
 
 
 def _author(learner: str, committer: Person) -> Person:

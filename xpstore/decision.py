@@ -40,7 +40,7 @@ def land(loc: Location, branch: str, decide: Callable[[str], D]) -> tuple[D, lis
         tip = events.commit_of(loc, branch)
         decision = decide(tip)
         try:
-            landed = commit.commit(loc, decision.plans, branch)
+            landed = commit.commit(loc, decision.plans, branch, is_exact=True)
         except ConflictError:
             if events.commit_of(loc, branch) == tip:
                 raise

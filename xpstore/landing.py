@@ -37,7 +37,7 @@ from xpstore import (
 from xpstore.candidate import LandingCandidate
 from xpstore.errors import RepositoryError, XpError
 from xpstore.git import Move
-from xpstore.merge import merge as merge_statements
+from xpstore.resolution import Asking, UnaskedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ _STATES: dict[Decision, State] = {
 ROUNDS = 12
 """How often a landing starts anew because main has moved."""
 PATIENCE = 3
-"""Rounds after which, without a gate, one holds the store lock: it cannot lose to our own writers."""
+"""Rounds after which, without gate and signature, one holds the store lock: our own writers cannot win."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,13 @@ def land(  # noqa: PLR0913  # the options of the verb
     merge: bool = False,
     gate: Gate | None = None,
     dry_run: bool = False,
-    merge_page: MergePage = merge_statements,
+    merge_page: MergePage | None = None,
 ) -> LandingResult:
     """Move main, or the branch `onto`, to what a branch has learned; `merge` makes it one merge commit.
 
     The branch's commit is read once: what is committed to it later stays out. A dry run asks the gate too.
-    `merge_page` decides pages that both changed; it may be asked again where main moves meanwhile.
+    `merge_page` decides pages that both changed, `Asking(resolver)` or a person (by_hand.py); without it, no
+    model is asked. It is never called under a lock, and may be asked again where main moves meanwhile.
 
     Raises UsageError where there is no such branch; ConflictError where main has changed the same in a way
     that excludes it; RefusedError where it brings what no plan may write, takes most pages away, shares no
@@ -100,10 +101,16 @@ def land(  # noqa: PLR0913  # the options of the verb
     where main keeps moving. Then nothing has moved.
     """
     asked = candidate.request(loc, branch, onto=onto, is_merge=merge, merge_page=merge_page)
+    asking = asked.merge_page if isinstance(asked.merge_page, Asking) else None
     for number in range(ROUNDS):
-        is_late = number >= PATIENCE and gate is None and not loc.config.sign.is_on
-        with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
-            result = _round(loc, asked, gate, dry_run=dry_run)
+        is_late = number >= PATIENCE and gate is None and not loc.config.sign.is_on and asking is not None
+        now = replace(asked, merge_page=asking.known) if is_late and asking else asked
+        try:
+            with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
+                result = _round(loc, now, gate, dry_run=dry_run)
+        except UnaskedError as unasked:  # only under the lock, where no model may be asked
+            asked.merge_page(*unasked.question)
+            continue
         if result:
             return result
         # S311: jitter, no secret
@@ -120,7 +127,7 @@ def _round(loc: Location, asked: Request, gate: Gate | None, *, dry_run: bool) -
     old = candidate.where_to(loc, asked)
     built = reparent.build(loc, asked, old)
     what = LandingCandidate(
-        asked.branch, asked.main, old, built.tip, how=built.how, merged=built.merged, left_out=built.left_out
+        asked.branch, asked.main, old, built.tip, how=built.how, merges=built.merges, left_out=built.left_out
     )
     if built.tip == old:
         return LandingResult("nothing", replace(what, new=asked.tip, is_landed=True))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import JsonValue
 
 from xpstore.experience import ExperienceSet, experience_uri
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.hashing import blob_id, content_id
+from xpstore.merged_page import MergedPage, deciders
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+NOTHING = blob_id(None)
+"""Stands for the blob of a file that is not there."""
 PolicyPlanItemKind = Literal["upsert_experience", "delete_experience"]
 
 
@@ -76,6 +79,10 @@ def digest_of(landed: Sequence[list[str]], rationale: str, plan_id: str) -> str:
     return content_id({"items": sorted(landed), "rationale": rationale, "plan": plan_id})
 
 
+Row: TypeAlias = tuple[str, str, str, str]
+"""Kind, name, base and result blob of an item."""
+
+
 class PolicyUpdatePlan(Frozen):
     """One commit: its items, the gradients they came from, and why.
 
@@ -100,6 +107,11 @@ class PolicyUpdatePlan(Frozen):
     again: int = 0
     """Counts deliberate repetitions (`--again`)."""
     resolved_by: str = ""
+    """Who decided what the branch had changed too; empty where nothing overlapped."""
+    merges: tuple[MergedPage, ...] = ()
+    """How pages were merged that the branch had changed since the plan was made, one after the other."""
+    planned: tuple[Row, ...] = ()
+    """The items before a merge, or what was there already, changed them; where the id is made of them."""
     suspect: str = ""
     """Why a person should look before this lands; empty = nothing found."""
     metadata: dict[str, JsonValue] = {}
@@ -108,12 +120,28 @@ class PolicyUpdatePlan(Frozen):
     def plan_id(self) -> str:
         """Hash of store, gradients (or items where there are none), learner, reverts and `again`."""
         intent = self.model_dump(mode="json", include=set(INTENT))
-        return plan_id_of(intent, [g.id for g in self.gradients], self._landed())
+        planned = [list(row) for row in self.planned]
+        return plan_id_of(intent, [g.id for g in self.gradients], planned or self._landed())
 
     @cached_property
     def digest(self) -> str:
         """Hash of the landed items, the rationale and the plan id."""
         return digest_of(self._landed(), self.rationale, self.plan_id)
+
+    def with_items(
+        self, items: Iterable[PolicyPlanItem], merges: Iterable[MergedPage] = ()
+    ) -> PolicyUpdatePlan:
+        """Return the plan as it lands with other items, for these merges; the id stays, the digest not."""
+        planned = self.planned or tuple((k, n, b, r) for k, n, b, r in self._landed())
+        merged = tuple(merges)
+        return self.model_copy(
+            update={
+                "items": tuple(items),
+                "merges": (*self.merges, *merged),
+                "resolved_by": deciders(merged, self.resolved_by),
+                "planned": () if self.gradients else planned,
+            }
+        )
 
     def _landed(self) -> list[list[str]]:
         return sorted(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 PLAN_FIELDS = set(PolicyUpdatePlan.model_fields) - {"items", "gradients"}
+OPTIONAL = {"merges", "planned"}
+"""The fields of PLAN_FIELDS that only the record of a plan has which landed otherwise than it was made."""
 ITEM_FIELDS = set(PolicyPlanItem.model_fields) - {"before_content", "after_content"}
 
 
@@ -105,7 +107,11 @@ def record_of(plan: PolicyUpdatePlan) -> dict[str, object]:
             }
             for item in plan.items
         ],
-        **plan.model_dump(mode="json", include=PLAN_FIELDS),
+        **{
+            key: value
+            for key, value in plan.model_dump(mode="json", include=PLAN_FIELDS).items()
+            if value or key not in OPTIONAL
+        },
     }
     return {**record, "checksum": checksum_of(record)}
 
@@ -121,6 +127,8 @@ def evidence_files(plan: PolicyUpdatePlan) -> list[EvidenceFile]:
     files = [EvidenceFile(f"{folder}/{name}", write_patch(g)) for name, g in _patch_names(plan).items()]
     files.append(evidence.json_file(layout.record_path(plan.plan_id, plan.digest), record_of(plan)))
     event = {"event": "planned", "learner": plan.learner, "plan": plan.plan_id, "run": plan.run_id}
+    if plan.base_commit:
+        event["base"] = plan.base_commit
     return files + [evidence.ledger_file(r.id, event) for r in dict.fromkeys(plan.rollouts)]
 
 
@@ -191,7 +199,7 @@ def _plan(
 ) -> PolicyUpdatePlan:
     """Return the plan of a record; `item` makes an item of its row, with the texts."""
     try:
-        fields = {name: record[name] for name in PLAN_FIELDS}
+        fields = {name: record[name] for name in PLAN_FIELDS if name in record or name not in OPTIONAL}
         items = record["items"]
         gradient_ids = record["gradients"]
         if not isinstance(items, list) or not isinstance(gradient_ids, list):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from xpstore import candidate, events, gitcli, history, layout, objects, second_record, signatures, trees
 from xpstore.errors import Conflict, ConflictError, RefusedError
+from xpstore.merged_page import MergedPage
 from xpstore.second_record import NOTHING, Step
 from xpstore.snapshot import NO_FILE, SUFFIX
 
@@ -43,8 +44,8 @@ class Built:
     """The second records of plans that were merged."""
     commits: tuple[str, ...] = ()
     """The new commits, oldest first."""
-    merged: tuple[str, ...] = ()
-    """The pages of which both sides had another version."""
+    merges: tuple[MergedPage, ...] = ()
+    """How the pages were merged of which both sides had another version."""
     left_out: tuple[str, ...] = ()
     """The commits of the branch whose plans or results main has already."""
 
@@ -160,7 +161,7 @@ class _Chain:
     records: list[EvidenceFile] = field(default_factory=list)
     commits: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    merged: dict[str, None] = field(default_factory=dict)
+    merges: list[MergedPage] = field(default_factory=list)
     _trees: dict[str, Tree] = field(default_factory=dict)
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
@@ -178,24 +179,24 @@ class _Chain:
             objects=tuple(self.objects),
             records=tuple(self.records),
             commits=tuple(self.commits),
-            merged=tuple(self.merged),
+            merges=tuple(self.merges),
             left_out=tuple(self.left_out),
         )
 
     def add(self, commit_id: str, files: Sequence[_File]) -> bool:
         """Stack a commit; return False where nothing is left of it. Raises ConflictError."""
         commit = self.loc.repo.commit(commit_id)
+        before = len(self.merges)
         steps = self._apply(files, f"{commit_id[:9]} {commit.message.partition(chr(10))[0]}")
         if not steps:
             return False
         message = commit.message
         found = {file.page or file.path: Step(file.base, file.result) for file in files}
         if steps != found:
-            message, records = second_record.of(self.loc, message, found, steps)
+            merges = self.merges[before:]
+            message, records = second_record.of(self.loc, message, found, steps, merges)
             self.records += records
-        made = objects.make_commit(
-            self._root, [self.tip], commit.author, self._who, message, sign=self._sign
-        )
+        made = objects.make_commit(self._root, [self.tip], commit.author, self._who, message, sign=self._sign)
         self._stacked(made)
         return True
 
@@ -205,6 +206,8 @@ class _Chain:
         self._apply(files, f"merging {branch}")
         into = "" if main in {"main", "master"} else f" into {main}"  # as git says it
         message = f"Merge branch '{branch}'{into}\n"
+        if self.merges:
+            message += "\n" + "".join(f"{_line(page)}\n" for page in self.merges)
         self._stacked(
             objects.make_commit(
                 self._root,
@@ -235,7 +238,7 @@ class _Chain:
             if at_tip != file.base:
                 data = self._merged(file, at_tip, conflicts)
                 if data == self._bytes(at_tip):
-                    continue
+                    continue  # what the commit says is there already, or it is in conflict
             changes[f"{self._folder}/{file.path}"] = data
             blob = objects.make("blob", data).id if data is not None else NOTHING
             steps[file.page or file.path] = Step(at_tip, blob)
@@ -261,7 +264,9 @@ class _Chain:
         if result is None or result.verdict == "REFUSED":
             conflicts.append((Conflict(file.page or file.path, base, ours, theirs), result))
             return None
-        self.merged[file.page] = None
+        page = MergedPage.of(file.page, (file.base, at_tip, file.result), result)
+        if page.result != at_tip or page.resolved_by:
+            self.merges.append(page)
         return None if result.text is None else result.text.encode()
 
     def _text(self, blob: str) -> str | None:
@@ -288,6 +293,11 @@ class _Chain:
             return None
         known = self._blobs.get(blob)
         return self.loc.repo.blob(blob) if known is None else known
+
+
+def _line(page: MergedPage) -> str:
+    by = f", decided by {page.resolved_by}" if page.resolved_by else ""
+    return f"{page.name}: merged by statement ({page.verdict}{by})"
 
 
 def _where(conflict: Conflict, result: MergeResult | None) -> str:

@@ -140,17 +140,23 @@ class _Check:
         if not found.record:
             return _finding(self._named(entry.stamps[0]), entry, [*found.problems, *outside], found.notes)
         compared = carried.compare(recognise.of_record(found.record).effects, inside, self.texts)
+        merges, unchecked = verify_record.merge_findings(found, self.texts)
         problems = [
             *found.problems,
             *verify_record.message_problems(self.shelf, entry, found),
             *outside,
             *verify_record.limit_problems(found, self._config(entry), self.texts),
             *compared.problems,
+            *merges,
         ]
         notes = [*self._rebased(entry), *verify_record.message_notes(entry, found), *compared.notes]
         is_carried = bool(notes)
         return _finding(
-            self._named(entry.stamps[0]), entry, problems, [*notes, *found.notes], is_carried=is_carried
+            self._named(entry.stamps[0]),
+            entry,
+            problems,
+            [*notes, *found.notes, *unchecked],
+            is_carried=is_carried,
         )
 
     def _rebased(self, entry: Entry) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xpstore import guards, layout
+from xpstore import guards, layout, merge_check
 from xpstore.errors import FormatError, NotFoundError, XpError
 from xpstore.events import claims, stamps
 from xpstore.hashing import content_id
+from xpstore.history import reachable_plan_ids
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, digest_of, plan_id_of
-from xpstore.record import PLAN_FIELDS, checksum_of, trailers_of
+from xpstore.record import OPTIONAL, PLAN_FIELDS, checksum_of, trailers_of
 from xpstore.trailers import format_message, parse_trailers, quote
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from xpstore.config import StoreConfig
     from xpstore.events import Entry, Stamp
     from xpstore.evidence_check import Evidence
+    from xpstore.location import Location
 
 Record = dict[str, object]
 
@@ -60,7 +62,7 @@ def find(shelf: Evidence, stamp: Stamp) -> Found:
 
 def _complete(record: Record) -> None:
     """Raise KeyError or TypeError where a record has not all that belongs to one."""
-    for key in sorted(PLAN_FIELDS - record.keys()):
+    for key in sorted(PLAN_FIELDS - OPTIONAL - record.keys()):
         raise KeyError(key)
     if not stamps(format_message("", "", trailers_of(record)), str(record["store_id"])):
         raise TypeError("plan_id")
@@ -99,9 +101,10 @@ def _ids(record: Record, path: str) -> Iterator[str]:
         yield f"{path} was altered: its content has the checksum {checksum_of(record)}"
     if folder != record["plan_id"]:
         yield f"{path} was altered: it is the record of plan {record['plan_id']}"
-    # without gradients the id is made from the items, which a merged landing changes
-    if gradients and plan_id_of(record, gradients, rows) != record["plan_id"]:
-        yield f"{path} was altered: its content has the plan id {plan_id_of(record, gradients, rows)}"
+    planned = [[str(value) for value in _list(row)] for row in _list(record.get("planned", []))]
+    plan_id = plan_id_of(record, gradients, planned or rows)
+    if plan_id != record["plan_id"]:
+        yield f"{path} was altered: its content has the plan id {plan_id}"
     if f"{digest}.json" != name or digest != record["digest"]:
         yield f"{path} was altered: its content has the digest {digest}"
 
@@ -178,7 +181,7 @@ def message_problems(shelf: Evidence, entry: Entry, found: Found) -> list[str]:
         if key in {"Plan-Id", "Plan-Digest"} and len(actual.get(key, ())) < 2:
             continue  # named where the record was looked for
         is_, was = ", ".join(actual.get(key, ())), ", ".join(expected.get(key, ()))
-        if is_ != was and not _is_another_try(shelf, entry, found.record, key, is_):
+        if is_ != was and not is_another_try(shelf, entry, found.record, key, is_):
             problems.append(f"the trailer {key} is {is_ or 'missing'}, the record has {was or 'none'}")
     prose = " ".join(quote(str(found.record["rationale"])).split())
     if prose not in " ".join(entry.message.split()):
@@ -217,14 +220,23 @@ def nameless_problems(shelf: Evidence, entry: Entry, stamp: Stamp, found: Found)
     return problems
 
 
-def _is_another_try(shelf: Evidence, entry: Entry, record: Record, key: str, value: str) -> bool:
+def is_another_try(shelf: Evidence, entry: Entry, record: Record, key: str, value: str) -> bool:
     """Return whether a trailer may differ: a plan that was tried again keeps the record of its first try."""
-    if key == "Run-Id":
-        rollouts = [str(r["id"]) for r in _objects(record["rollouts"])]
-        return any(e.get("run") == value for r in rollouts for e in _planned(shelf, r))
-    if key != "Base-Commit":
+    noted = {"Run-Id": "run", "Base-Commit": "base"}.get(key)
+    if not noted:
         return False
-    loc = shelf.loc
+    rollouts = [str(r["id"]) for r in _objects(record["rollouts"])]
+    tries = [e for r in rollouts for e in _planned(shelf, r) if e.get("plan") == record["plan_id"]]
+    if any(e.get(noted) == value for e in tries):
+        return True
+    return key == "Base-Commit" and _has_bases(shelf.loc, entry, record, value)
+
+
+def _has_bases(loc: Location, entry: Entry, record: Record, value: str) -> bool:
+    """Return whether a plan can have been made on a commit: it has the plan's bases and was before it.
+
+    Where plans of one group are stacked, it is the commit of another one, and may have been made again since.
+    """
     try:
         loc.repo.resolve(value)
     except NotFoundError:
@@ -236,7 +248,10 @@ def _is_another_try(shelf: Evidence, entry: Entry, record: Record, key: str, val
         )
         if (found.id if found else "0" * 40) != item["base_blob"]:
             return False
-    return loc.repo.is_ancestor(value, entry.commit)
+    if loc.repo.is_ancestor(value, entry.commit):
+        return True
+    stacked = {s.plan_id for s in stamps(loc.repo.commit(value).message, loc.config.id)}
+    return bool(stacked) and stacked <= reachable_plan_ids(loc, [entry.commit])
 
 
 def message_notes(entry: Entry, found: Found) -> list[str]:
@@ -258,6 +273,14 @@ def limit_problems(found: Found, config: StoreConfig, texts: Texts) -> list[str]
     except XpError as error:
         return [f"the plan may not be written: {error.message}"]
     return []
+
+
+def merge_findings(found: Found, texts: Texts) -> tuple[list[str], list[str]]:
+    """Return what is wrong with the merges on record, and which of them can no longer be checked."""
+    try:
+        return merge_check.problems(found.record, texts)
+    except (KeyError, TypeError, ValueError) as error:
+        return [f"the merges on record have no form that is known: {error}"], []
 
 
 def _plan(record: Mapping[str, object], texts: Texts) -> PolicyUpdatePlan:

@@ -26,9 +26,13 @@ class Wanted:
     ref: str
     start: str
     extra: tuple[EvidenceFile, ...] = ()
+    is_exact: bool = False
+    """No page is merged: what is not as the plans saw it is a conflict."""
 
     def encode(self, loc: Location) -> bytes:
-        """Return it as JSON; b"" where its evidence is no text."""
+        """Return it as JSON; b"" where its evidence is no text, or it has to be exact: a person decided."""
+        if self.is_exact:
+            return b""
         try:
             rows = [
                 [one.plan.model_dump(mode="json"), one.message, _rows(one.files)] for one in self.prepared

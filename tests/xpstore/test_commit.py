@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import ROLLOUT, delete, fsck, git, make_plan, make_store, page, texts, upsert
 from xpstore import commit as writing
-from xpstore import evidence
+from xpstore import evidence, record
 from xpstore.commit import Landed, commit
 from xpstore.errors import (
     ConflictError,
@@ -117,6 +117,41 @@ def test_conflict_has_the_three_texts(loc: Location) -> None:
         commit(loc, [plan], "main")
     (conflict,) = caught.value.conflicts
     assert (conflict.name, conflict.base, conflict.ours, conflict.theirs) == ("a", A, C, B)
+
+
+def test_what_two_plans_add_to_one_page_is_merged_and_on_record(loc: Location) -> None:
+    first = page("a", "One.")
+    commit(loc, [make_plan(loc, upsert("a", first), rollouts=())], "main")
+    texts_ = [page("a", "One.", lesson) for lesson in ("Two.", "Three.")]
+    plans = [make_plan(loc, upsert("a", text, first), rollouts=()) for text in texts_]
+    landed = [commit(loc, [plan], "main")[0] for plan in plans]
+    assert [(x.plan_id, x.state) for x in landed] == [(plan.plan_id, "applied") for plan in plans]
+    assert texts(loc, "main") == {"a": page("a", "One.", "Two.", "Three.")}
+    merged = record.plan_from(loc, landed[1].commit)
+    assert (merged.plan_id, merged.digest == plans[1].digest) == (plans[1].plan_id, False)
+    assert [(m.name, m.verdict, m.resolved_by) for m in merged.merges] == [("a", "PROVEN", "")]
+    assert {f.problems for f in verify(loc, "main")} == {()}
+    assert commit(loc, [plans[1]], "main")[0] == Landed(merged.plan_id, landed[1].commit, "already")
+
+
+def test_a_merged_page_has_to_be_within_the_limits(loc: Location) -> None:
+    parts = [[f"{side} {n}." for n in range(600)] for side in ("Left", "Right")]
+    first = page("a", "One.")
+    commit(loc, [make_plan(loc, upsert("a", first))], "main")
+    plans = [make_plan(loc, upsert("a", page("a", "One.", *part), first)) for part in parts]
+    commit(loc, [plans[0]], "main")
+    before = state(loc)
+    with pytest.raises(LimitError, match="lines"):
+        commit(loc, [plans[1]], "main")
+    assert state(loc) == before
+
+
+def test_a_plan_without_gradients_keeps_its_id_where_half_of_it_is_there(loc: Location) -> None:
+    plan = make_plan(loc, upsert("a", A), upsert("b", page("b")), rollouts=())
+    commit(loc, [make_plan(loc, upsert("a", A), rollouts=())], "main")
+    (landed,) = commit(loc, [plan], "main")
+    assert record.plan_from(loc, landed.commit).plan_id == plan.plan_id == landed.plan_id
+    assert {f.problems for f in verify(loc, "main")} == {()}
 
 
 def test_same_plan_again_is_already_there(loc: Location) -> None:
@@ -401,7 +436,7 @@ def test_plans_of_others_who_wait_are_taken_along_in_one_move(loc: Location) -> 
 
 
 def test_one_of_the_others_that_is_refused_stops_nobody_else(loc: Location) -> None:
-    stale = make_plan(loc, upsert("a", page("a", "Other.")))
+    stale = make_plan(loc, upsert("a", page("a", "Never look before you leap.")))
     others = [Asked(loc, stale), Asked(loc, make_plan(loc, upsert("b", page("b"))))]
     writing._write(loc, wanted_of(loc, make_plan(loc, upsert("a", page("a")))), others)
     assert texts(loc, "main") == {"a": page("a"), "b": page("b")}

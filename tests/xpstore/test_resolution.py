@@ -1,40 +1,19 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.builders import git, make_plan, make_store, page, upsert
+from tests.scripted import Scripted
 from xpstore.commit import commit
 from xpstore.errors import ConflictError
 from xpstore.landing import land
 from xpstore.resolution import Asking, resolve
 from xpstore.resolver import Claim, Declined, OfflineResolver, Resolution
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from xpstore.conflict import Hunk
-
 BASE = "## Approach\n\n- Ask for the order number.\n- Be short.\n"
 OURS = "## Approach\n\n- Ask for the order number and the zip code.\n- Check the weather.\n- Be short.\n"
 THEIRS = "## Approach\n\n- Ask for the order number and the email.\n- Never shout.\n- Be short.\n"
 BOTH = "- Ask for the order number and the zip code and the email."
-
-
-@dataclass
-class Scripted:
-    """Stands for a model: gives these answers in turn and keeps what it was told."""
-
-    answers: list[Resolution | Declined]
-    name: str = "scripted/1"
-    model: str = "script"
-    told: list[tuple[Sequence[Hunk], Sequence[str]]] = field(default_factory=list)
-
-    def resolve(self, hunks: Sequence[Hunk], findings: Sequence[str] = ()) -> Resolution | Declined:
-        self.told.append((hunks, findings))
-        return self.answers.pop(0)
 
 
 GOOD = Resolution(

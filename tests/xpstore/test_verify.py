@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import git, identify, make_store, page
+from tests.builders import git, identify, make_plan, make_store, page, upsert
 from tests.lessons import Lesson, teach
 from xpstore import layout
+from xpstore.commit import commit
 from xpstore.errors import RepositoryError
+from xpstore.landing import land
 from xpstore.location import Location
 from xpstore.revert import revert
 from xpstore.status import set_status
@@ -380,3 +382,17 @@ def test_a_shallow_clone_cannot_be_verified(loc: Location, tmp_path: Path):
     with pytest.raises(RepositoryError, match="is a shallow clone") as caught:
         verify(Location.find(tmp_path / "shallow"), "main")
     assert "--unshallow" in caught.value.hint
+
+
+def test_a_stacked_plan_that_was_tried_again_is_on_another_plan_of_its_group(loc: Location):
+    """The commit that it was made on is another plan's, and a landing has made that one again."""
+    for run in ("1", "2"):
+        commit(loc, [make_plan(loc, upsert(f"moved-{run}", page("m")), rollouts=())], "main")
+        for name in ("a", "b"):  # each made on what the branch is by then
+            branch = f"train/{run}" if name == "b" else "main"
+            plan = make_plan(loc, upsert(name, page(name)), branch=branch, rollouts=())
+            commit(loc, [plan], f"train/{run}")
+    commit(loc, [make_plan(loc, upsert("moved-3", page("m")), rollouts=())], "main")
+    land(loc, "train/2")
+    assert problems(loc) == []
+    assert states(loc)[-1] == "carried"

@@ -93,3 +93,19 @@ def test_a_plan_over_the_limits_is_named(loc: Location, lesson: Lesson):
     texts.known[blob.id] = "x\n" * 2000
     (problem,) = verify_record.limit_problems(found, loc.config, texts)
     assert "the limit is 1000" in problem
+
+
+def test_the_ledger_knows_every_commit_that_a_plan_was_made_on(loc: Location):
+    """A commit that a retry was made on may be gone: only the record of the first try is kept."""
+    plan = make_plan(loc, upsert("a", page("a")))
+    commit(loc, [plan], "train/1")
+    commit(loc, [make_plan(loc, upsert("b", page("b")))], "main")
+    again = make_plan(loc, upsert("a", page("a")))
+    assert (again.plan_id, again.base_commit == plan.base_commit) == (plan.plan_id, False)
+    commit(loc, [again], "train/2")
+    shelf = Evidence.open(loc)
+    record = {"plan_id": plan.plan_id, "items": [], "rollouts": [{"id": r.id} for r in plan.rollouts]}
+    entry = events.any_entry(loc, loc.repo.resolve("train/2"))
+    tries = [str(plan.base_commit), str(again.base_commit), "1" * 40]
+    known = [verify_record.is_another_try(shelf, entry, record, "Base-Commit", value) for value in tries]
+    assert known == [True, True, False]

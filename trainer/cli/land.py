@@ -9,8 +9,10 @@ changes other files too is for git, or for the site that hosts the repository.
 
 JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconclusive" (by a gate),
 "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",
-"merged": [page that both had changed], "left_out": [commit that main has already], "plans": [plan id],
-"commits": [as in xp log, oldest first], "verdict": {"decision", "reason"} or null}
+"merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
+"verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
+[commit that main has already], "plans": [plan id], "commits": [as in xp log, oldest first], "verdict":
+{"decision", "reason"} or null}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
 a local change says no, or the gate rejects it; 2 when there is no such branch, or the gate cannot tell.
@@ -81,6 +83,7 @@ def as_object(result: LandingResult, *, dry_run: bool) -> dict[str, object]:
         "new": what.new,
         "how": what.how,
         "merged": list(what.merged),
+        "merges": [page.model_dump(mode="json") for page in what.merges],
         "left_out": list(what.left_out),
         "plans": list(what.plan_ids),
         "commits": [commit_object(entry) for entry in what.entries],
@@ -106,8 +109,9 @@ def describe(result: LandingResult, app: App, *, dry_run: bool) -> Iterator[str]
         yield f"  {paint(shortened(entry.commit), 'yellow')} {paint(entry.subject)}"
         for side in entry.merged:
             yield f"    {paint(shortened(side.commit), 'yellow')} {paint(side.subject)}"
-    for name in what.merged:
-        yield paint(f"  merged: {name}, which {what.main} had changed too")
+    for page in what.merges:
+        by = f", decided by {page.resolved_by}" if page.resolved_by else ""
+        yield paint(f"  merged: {page.name}, which {what.main} had changed too ({page.verdict}{by})")
     if what.left_out:
         yield paint(f"  left out: {counted(len(what.left_out), 'commit')} that {what.main} has already")
     if not dry_run:

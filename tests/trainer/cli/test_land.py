@@ -67,11 +67,12 @@ def test_a_branch_that_is_brought_up_to_date_says_so(loc, capsys):
     assert run([*where, "land", BRANCH, "--dry-run", "--json", "--no-input"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["how"], answer["merged"], answer["left_out"]) == ("re-parented", ["a"], [])
+    assert [(m["name"], m["verdict"], m["resolved_by"]) for m in answer["merges"]] == [("a", "PROVEN", "")]
     assert run([*where, "land", BRANCH]) == 0
     new = git(loc.repo.place, "rev-parse", "main")
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [f"Updating {old[:9]}..{new[:9]}", "Re-parented train/x on main, which had moved"]
-    assert "  merged: a, which main had changed too" in lines
+    assert "  merged: a, which main had changed too (PROVEN)" in lines
     assert "2 commits landed on main" in lines
 
 
