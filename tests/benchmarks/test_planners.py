@@ -1,4 +1,4 @@
-"""Eight planners whose model takes a second: how long until all plans are applied, with and without a lease."""
+"""Eight planners whose model takes a second: when all plans are applied, with and without a lease."""
 
 from __future__ import annotations
 
