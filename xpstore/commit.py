@@ -248,11 +248,11 @@ class _Group:
                 items.append(item)
                 continue
             ours = self._text(entries, item)
-            is_open = not is_exact and self._is_seen(plan, item)
-            merged = item_merge.by_rule(item, ours) if is_open else None
+            is_stale = not self._is_seen(plan, item)
+            merged = None if is_exact or is_stale else item_merge.by_rule(item, ours)
             if merged is None:
                 name = item.target_experience_name
-                conflicts.append(Conflict(name, item.before_content, ours, item.after_content))
+                conflicts.append(Conflict(name, item.before_content, ours, item.after_content, is_stale))
             elif not merged.is_there:
                 items.append(merged.item)
                 merges.append(merged.page)

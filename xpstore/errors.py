@@ -17,6 +17,7 @@ XpError                   one clear message, where it happened, a hint, an exit 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 
 
 class XpError(Exception):
@@ -99,18 +100,30 @@ class Conflict:
     base: str | None
     ours: str | None
     theirs: str | None
+    is_stale: bool = False
+    """The plan makes a page that was there when it was made: that is no matter of merging."""
 
 
 class ConflictError(XpError):
     """The branch holds other bytes than the plan was computed on.
 
-    `conflicts` has base (what the plan saw), ours (the branch now), theirs (what the plan wants).
+    `conflicts` has base (what the plan saw), ours (the branch now), theirs (what the plan wants), `kept` the
+    branches where what was refused waits for a decision.
     """
 
-    def __init__(self, message: str, conflicts: tuple[Conflict, ...], *, hint: str = "") -> None:
+    def __init__(
+        self, message: str, conflicts: tuple[Conflict, ...], *, hint: str = "", kept: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = conflicts
+        self.kept = kept
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """The commands that decide it, one for each branch."""
+        return tuple(f"xp resolve {quote(branch)}" for branch in self.kept)
 
     def as_json(self) -> dict[str, object]:
-        """Return the error with the names in conflict."""
-        return {**super().as_json(), "conflicts": [c.name for c in self.conflicts]}
+        """Return the error with the names in conflict, where the work is, and what to type next."""
+        names = [c.name for c in self.conflicts]
+        return {**super().as_json(), "conflicts": names, "kept": list(self.kept), "next": list(self.next)}

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from xpstore import layout
 from xpstore.commit import commit
+from xpstore.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xpstore.location import Location
     from xpstore.plan import PolicyUpdatePlan
 
@@ -29,6 +32,24 @@ def keep(loc: Location, plan: PolicyUpdatePlan) -> str:
     branch = f"{folder(loc)}{plan.plan_id}".removeprefix(layout.HEADS)
     commit(loc, [plan], branch, start=plan.base_commit or "")
     return branch
+
+
+def keep_all(loc: Location, plans: Sequence[PolicyUpdatePlan]) -> tuple[str, ...]:
+    """Keep each plan on a branch of its own; one that builds on the plan before it, on top of that one.
+
+    Return the branches' short names. A plan that was made on nothing that is here is left out.
+    """
+    branches: list[str] = []
+    for plan in plans:
+        branch = f"{folder(loc)}{plan.plan_id}".removeprefix(layout.HEADS)
+        for start in (plan.base_commit or "", *branches[-1:]):
+            try:
+                commit(loc, [plan], branch, start=start, is_exact=True)
+            except (ConflictError, NotFoundError):
+                continue
+            branches.append(branch)
+            break
+    return tuple(branches)
 
 
 def waiting(loc: Location) -> tuple[str, ...]:

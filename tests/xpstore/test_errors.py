@@ -21,10 +21,13 @@ def test_the_tree_in_the_docstring_names_every_error(kind):
 
 
 def test_a_conflict_names_the_files_in_json():
-    error = ConflictError("changed", (Conflict("a", "1", "2", "3"),), hint="merge")
+    kept = ("xp/conflict/1", "train/a b")
+    error = ConflictError("changed", (Conflict("a", "1", "2", "3"),), hint="merge", kept=kept)
     assert error.as_json() == {
         "error": "ConflictError",
         "message": "changed",
         "hint": "merge",
         "conflicts": ["a"],
+        "kept": ["xp/conflict/1", "train/a b"],
+        "next": ["xp resolve xp/conflict/1", "xp resolve 'train/a b'"],
     }
