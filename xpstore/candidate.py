@@ -150,15 +150,22 @@ def shown(names: Sequence[str]) -> str:
 
 def _check_loss(loc: Location, candidate: LandingCandidate) -> None:
     """Refuse a candidate that takes away most of what main has; a renamed page is none."""
-    before, after = pages_at(loc, candidate.old), pages_at(loc, candidate.new)
-    kept = set(after.values())
-    lost = sorted(name for name, blob in before.items() if name not in after and blob not in kept)
-    if len(lost) >= SHRINKS_FROM and len(lost) * 2 > len(before):
+    lost = most_pages(loc, candidate.old, candidate.new)
+    if lost:
         raise RefusedError(
-            f"{candidate.branch} would take {len(lost)} of {len(before)} pages from {candidate.main}:"
-            f" {shown(lost)}",
+            f"{candidate.branch} would take {lost} from {candidate.main}",
             hint="`xp archive` stops serving pages and keeps them; if they are meant to go, merge it by git",
         )
+
+
+def most_pages(loc: Location, old: str, new: str) -> str:
+    """Return "5 of 6 pages (names)" where most pages of the commit `old` are gone in `new`; else ""."""
+    before, after = pages_at(loc, old), pages_at(loc, new)
+    kept = set(after.values())
+    lost = sorted(name for name, blob in before.items() if name not in after and blob not in kept)
+    if len(lost) < SHRINKS_FROM or len(lost) * 2 <= len(before):
+        return ""
+    return f"{len(lost)} of {len(before)} pages ({shown(lost)})"
 
 
 def _check_line(loc: Location, candidate: LandingCandidate) -> None:

@@ -2,8 +2,9 @@
 
 evidence     union of both, without what either has forgotten (union.py)
 notes        union of lines
-main         fast-forward here or there; where both have moved, the plans that only this clone has are made
-             again on top of theirs (reparent.py): nobody else has seen those commits
+main         fast-forward here or there, whatever the commits are; where both have moved, the plans that only
+             this clone has are made again on top of theirs (reparent.py): nobody else has seen those commits.
+             What git has to bring together, and what looks like a mistake, is refused first (meeting.py)
 candidates   only when asked for; one that was brought up to date here replaces what it was
 
 Where another clone was faster, all of it happens again, a bounded number of times.
@@ -26,6 +27,7 @@ from xpstore import (
     layout,
     lock,
     maintain,
+    meeting,
     pack,
     publish,
     purge,
@@ -109,6 +111,8 @@ class _Exchange:
         remote.fetch(loc.repo, self._name, {ref: tracking_ref(self._name, ref) for ref in wanted})
         found = {ref: loc.repo.ref(tracking_ref(self._name, ref)) for ref in wanted}
         theirs = {ref: tip for ref, tip in found.items() if tip}
+        if loc.main_ref in theirs:
+            meeting.check(loc, self._name, theirs[loc.main_ref])
         self._evidence(theirs.get(loc.evidence_ref))
         self._notes(theirs.get(loc.notes_ref))
         self._main(theirs.get(loc.main_ref))

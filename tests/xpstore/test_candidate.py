@@ -101,7 +101,7 @@ def test_a_candidate_that_takes_most_pages_away_is_refused_with_their_names(loc:
     git(loc.repo.place, "commit", "-qm", "Make room")
     with pytest.raises(RefusedError) as caught:
         proposed(loc)
-    assert caught.value.message == f"train/x would take 8 of 10 pages from main: {', '.join(names[1:])}"
+    assert caught.value.message == f"train/x would take 8 of 10 pages ({', '.join(names[1:])}) from main"
     assert "xp archive" in caught.value.hint
     git(loc.repo.place, "checkout", "-q", "HEAD~1", "--", *[f"experiences/{n}.md" for n in names[1:5]])
     git(loc.repo.place, "commit", "-qm", "Keep some")
