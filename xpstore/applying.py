@@ -43,13 +43,13 @@ def apply(  # noqa: PLR0913  # as commit, and who decides
     start: str = "",
     extra_evidence: Sequence[EvidenceFile] = (),
     resolver: Resolver = OFFLINE,
-    keep: bool = True,
+    plans_again: bool = False,
 ) -> list[Landed]:
     """Apply plans as `commit` does, and have a resolver decide where plan and branch changed the same.
 
     Raises what `commit` raises. Where a decision is refused (ConflictError) or other processes keep moving
-    the branch (RepositoryError), nothing has landed: then, with `keep`, each of the plans stays on a branch
-    of its own, which the error names.
+    the branch (RepositoryError), nothing has landed; each of the plans stays on a branch of its own, which
+    the error names. Not so where the caller plans again after a refusal.
     """
     asking, open_ = Asking(resolver), list(plans)
     for number in range(ROUNDS + len(plans)):
@@ -58,16 +58,15 @@ def apply(  # noqa: PLR0913  # as commit, and who decides
         except ConflictError as error:
             refused = _decide(open_, error, asking)
             if refused:
-                raise _refused(loc, plans, branch, refused, keep=keep) from error
+                raise _refused(loc, plans, branch, refused, keep=not plans_again) from error
         except RepositoryError as error:
-            if keep:
-                error.hint = "; ".join(filter(None, (error.hint, _kept(loc, plans))))
+            error.hint = "; ".join(filter(None, (error.hint, _kept(loc, plans))))
             raise
         # S311: jitter, no secret
         time.sleep(random.uniform(0, min(PAUSE, 0.002 * 2**number)))  # noqa: S311
     raise RepositoryError(
         f"{branch} moved {ROUNDS} times while it was decided what to keep",
-        hint="; ".join(filter(None, ("run it again", _kept(loc, plans) if keep else ""))),
+        hint="; ".join(filter(None, ("run it again", _kept(loc, plans)))),
     )
 
 

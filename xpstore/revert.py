@@ -11,18 +11,23 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from xpstore import citing, decision, events, evidence, history, timeline
+from xpstore import citing, decision, events, evidence, history, kept, timeline
+from xpstore.applying import OFFLINE
 from xpstore.errors import ConflictError, DependantsError, NotFoundError, RefusedError, UsageError
+from xpstore.merged_page import deciders
 from xpstore.plan import PolicyUpdatePlan
-from xpstore.unwinding import Unwinding
+from xpstore.resolution import Asking
+from xpstore.unwinding import Step, Unwinding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from xpstore.errors import Conflict
     from xpstore.events import Entry
     from xpstore.location import Location
+    from xpstore.resolver import Resolver
     from xpstore.timeline import Timeline
-    from xpstore.unwinding import Chosen, Step, Unwound
+    from xpstore.unwinding import Chosen, Unwound
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,21 @@ class RevertResult:
         return tuple(undo.plan for undo in self.undos)
 
 
+class BlockedError(ConflictError):
+    """What came later is in the way of an undo."""
+
+    def __init__(
+        self, message: str, conflicts: tuple[Conflict, ...], undo: PolicyUpdatePlan, *, hint: str
+    ) -> None:
+        super().__init__(message, conflicts, hint=hint)
+        self.undo = undo
+        """What was asked for, on top of the plan itself, where nothing is in the way."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as any other conflict."""
+        return {**super().as_json(), "error": ConflictError.__name__}
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What to undo: any of these. Ids may be abbreviated."""
@@ -77,39 +97,58 @@ class _Choice:
         self.reasons.setdefault(at, reason)
 
 
-def revert(
-    loc: Location, wanted: Wanted | str, branch: str, *, dry_run: bool = False, with_dependants: bool = False
+def revert(  # noqa: PLR0913  # the options of the verb
+    loc: Location,
+    wanted: Wanted | str,
+    branch: str,
+    *,
+    dry_run: bool = False,
+    with_dependants: bool = False,
+    resolver: Resolver = OFFLINE,
 ) -> RevertResult:
     """Undo plans on a branch; a text is one plan's id or commit.
 
+    `resolver` decides where people's later changes overlap with what goes; a rule does not. It is asked under
+    no lock, and once.
+
     Raises NotFoundError where the branch has no such plan, UsageError for a person's commit, RefusedError
     where they are undone already, DependantsError (one of those) where later plans build on them and may
-    not go too, and ConflictError where commits of people do.
+    not go too, and ConflictError where commits of people do: then the undo of the plan that they build on
+    stays on a branch of its own, which the error names.
     """
     what = Wanted((wanted,)) if isinstance(wanted, str) else wanted
+    asking = Asking(resolver)
 
     def decide(tip: str) -> RevertResult:
-        return _planned(loc, what, branch, tip, with_dependants=with_dependants)
+        return _planned(loc, what, branch, tip, asking, with_dependants=with_dependants)
 
     if dry_run:
         return decide(events.commit_of(loc, branch))
-    result, commits = decision.land(loc, branch, decide)
+    try:
+        result, commits = decision.land(loc, branch, decide)
+    except BlockedError as error:
+        error.kept = kept.keep_all(loc, [error.undo])
+        if error.kept:
+            error.hint = f"decide with `{error.next[0]}`, or revert those first"
+        raise
     undos = zip(result.undos, commits, strict=True)
     return replace(result, undos=tuple(replace(undo, commit=commit) for undo, commit in undos))
 
 
-def _planned(loc: Location, wanted: Wanted, branch: str, tip: str, *, with_dependants: bool) -> RevertResult:
+def _planned(  # noqa: PLR0913  # as `revert`, on one tip
+    loc: Location, wanted: Wanted, branch: str, tip: str, asking: Asking, *, with_dependants: bool
+) -> RevertResult:
     line = timeline.build(loc, tip)
     choice = _choice(loc, line, wanted, branch)
     named = set(choice.events)
-    unwinding = Unwinding(loc, line, tip)
+    unwinding = Unwinding(loc, line, tip, asking)
     found = unwinding.unwind(choice.events)
     while more := unwinding.building_on(found, choice.events):
         for at, plans in more.items():
             choice.add(at, plans, "It builds on a plan that is undone too.")
         found = unwinding.unwind(choice.events)
     if found.conflicts:
-        raise _conflict(unwinding, found)
+        raise _conflict(unwinding, found, choice)
     dependants = [line.moments[at].entry for at in sorted(set(choice.events) - named)]
     if dependants and not with_dependants:
         raise _dependants(dependants)
@@ -192,6 +231,8 @@ def _undo(loc: Location, line: Timeline, tip: str, step: Step, choice: _Choice) 
         learner=events.PERSON,
         reverts=plans,
         reverts_events=tuple(dict.fromkeys(line.last_event(p) for p in plans)),
+        merges=step.merges,
+        resolved_by=deciders(step.merges),
     )
     return Undo(plan, entry)
 
@@ -218,13 +259,17 @@ def _dependants(entries: Sequence[Entry]) -> DependantsError:
     )
 
 
-def _conflict(unwinding: Unwinding, found: Unwound) -> ConflictError:
+def _conflict(unwinding: Unwinding, found: Unwound, choice: _Choice) -> BlockedError:
     names = {name for effect in found.hit for name in effect.names}
     later = [e for e in unwinding.since(found.blocked) if names & {c.name for c in e.changes}]
     by = "; ".join(f"{e.commit[:12]} {e.subject}" for e in later) or "the branch itself"
-    return ConflictError(
+    at = found.blocked
+    commit = unwinding.line.moments[at].entry.commit
+    bare = Step(at, (), tuple(unwinding.taken_back(at, choice.events[at])))
+    return BlockedError(
         f"later changes to {', '.join(c.name for c in found.conflicts)} build on it: {by}",
         found.conflicts,
+        _undo(unwinding.loc, unwinding.line, commit, bare, choice).plan,
         hint="revert those first, or edit the page by hand",
     )
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from xpstore import (
+    applying,
     blame,
-    commit,
     evaluation,
     evidence,
     forget,
@@ -25,6 +25,7 @@ from xpstore import (
 )
 from xpstore.location import Location
 from xpstore.page_index import PageIndex
+from xpstore.resolution import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from xpstore.forget import Forgotten
     from xpstore.landing import Gate, LandingResult
     from xpstore.plan import PolicyUpdatePlan
+    from xpstore.resolver import Resolver
     from xpstore.revert import RevertResult, Wanted
     from xpstore.review import Review
     from xpstore.source import Source
@@ -121,10 +123,19 @@ class ExperienceStore:
         *,
         start: str = "",
         extra_evidence: Sequence[EvidenceFile] = (),
+        resolver: Resolver = applying.OFFLINE,
     ) -> list[Landed]:
-        """Apply plans, one commit each, all or none; see `xpstore.commit.commit` for what is refused."""
-        return commit.commit(
-            self.location, plans, branch or self.main, start=start, extra_evidence=extra_evidence
+        """Apply plans, one commit each, all or none; `resolver` decides what the branch has changed too.
+
+        See `xpstore.commit.commit` for what is refused, and `xpstore.applying.apply` for where it stays.
+        """
+        return applying.apply(
+            self.location,
+            plans,
+            branch or self.main,
+            start=start,
+            extra_evidence=extra_evidence,
+            resolver=resolver,
         )
 
     def lease(self, branch: str = "", *, wait: float = lease.WAIT) -> AbstractContextManager[None]:
@@ -135,9 +146,17 @@ class ExperienceStore:
         """
         return lease.lease(self.location, branch or self.main, wait=wait)
 
-    def land(self, branch: str, *, gate: Gate | None = None, dry_run: bool = False) -> LandingResult:
+    def land(
+        self,
+        branch: str,
+        *,
+        gate: Gate | None = None,
+        dry_run: bool = False,
+        resolver: Resolver = applying.OFFLINE,
+    ) -> LandingResult:
         """Fast-forward main to a candidate, if the gate accepts it; see `xpstore.landing.land`."""
-        return landing.land(self.location, branch, gate=gate, dry_run=dry_run)
+        asking = Asking(resolver)
+        return landing.land(self.location, branch, gate=gate, dry_run=dry_run, merge_page=asking)
 
     def evaluations(self, ref: str = "") -> list[EvaluationRecord]:
         """Return what is on record of how the experiences at a ref did. Raises NotFoundError, FormatError."""
@@ -166,10 +185,16 @@ class ExperienceStore:
         *,
         dry_run: bool = False,
         with_dependants: bool = False,
+        resolver: Resolver = applying.OFFLINE,
     ) -> RevertResult:
         """Undo plans by new plans. Raises RefusedError where they are undone already, ConflictError."""
         return revert.revert(
-            self.location, wanted, branch or self.main, dry_run=dry_run, with_dependants=with_dependants
+            self.location,
+            wanted,
+            branch or self.main,
+            dry_run=dry_run,
+            with_dependants=with_dependants,
+            resolver=resolver,
         )
 
     def verify(self, ref: str = "") -> list[Finding]:

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 from xpstore import effects, layout
 from xpstore.effects import Effect
 from xpstore.errors import Conflict
-from xpstore.merge import merge
+from xpstore.hashing import blob_id
+from xpstore.merged_page import MergedPage
 from xpstore.plan import PolicyPlanItem
+from xpstore.resolution import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from xpstore.events import Entry
     from xpstore.location import Location
+    from xpstore.merge import MergePage
     from xpstore.timeline import Timeline
 
 Chosen = dict[int, tuple[str, ...]]
@@ -35,6 +38,8 @@ class Step:
     effects: tuple[Effect, ...]
     items: tuple[PolicyPlanItem, ...]
     """What that changes; none where nothing of it was left."""
+    merges: tuple[MergedPage, ...] = ()
+    """How it was merged into pages that had changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class Unwinding:
     loc: Location
     line: Timeline
     tip: str
+    merge_page: MergePage = field(default_factory=Asking)
+    """Who decides where a later change overlaps with what is taken back: nobody does without a model."""
     _effects: dict[tuple[int, tuple[str, ...]], tuple[Effect, ...]] = field(default_factory=dict)
 
     def unwind(self, chosen: Mapping[int, tuple[str, ...]]) -> Unwound:
@@ -70,8 +77,9 @@ class Unwinding:
             if conflicts:
                 hit, clashes = zip(*conflicts, strict=True)
                 return Unwound(tuple(steps), tuple(clashes), at, tuple(hit))
-            texts |= {item.target_experience_name: item.after_content for item in items}
-            steps.append(Step(at, found, tuple(items)))
+            texts |= {item.target_experience_name: item.after_content for item, _ in items}
+            made = tuple(item for item, _ in items)
+            steps.append(Step(at, found, made, tuple(page for _, page in items if page)))
         return Unwound(tuple(steps))
 
     def building_on(self, found: Unwound, chosen: Mapping[int, tuple[str, ...]]) -> Chosen:
@@ -115,6 +123,16 @@ class Unwinding:
             self._effects[key] = tuple(effects.followed(effect, later) for effect in done)
         return self._effects[key]
 
+    def taken_back(self, at: int, plans: Sequence[str]) -> Iterator[PolicyPlanItem]:
+        """Yield what takes plans of an event back right after it, under the names of that time."""
+        for effect in effects.of_plans(self.loc, self.line.moments[at].entry, plans):
+            yield PolicyPlanItem(
+                kind="delete_experience" if effect.before is None else "upsert_experience",
+                target_experience_name=effect.name,
+                before_content=effect.after,
+                after_content=effect.before,
+            )
+
     def since(self, at: int) -> list[Entry]:
         """Return the first-parent events after one; the merge that brought it is part of it."""
         later = list(self.line.moments[at + 1 :])
@@ -128,21 +146,25 @@ class Unwinding:
         found: Iterable[Effect],
         texts: Mapping[str, str | None],
         conflicts: list[tuple[Effect, Conflict]],
-    ) -> Iterator[PolicyPlanItem]:
+    ) -> Iterator[tuple[PolicyPlanItem, MergedPage | None]]:
         for effect in found:
             ours = texts[effect.name] if effect.name in texts else self._at_tip(effect.name)
             if ours is None and effect.after is not None:
                 continue  # the file is gone, and with it what the plan did
-            result = merge(effect.after, ours, effect.before, f"{layout.EXPERIENCES}/{effect.name}.md")
-            if result.verdict == "REFUSED" or result.overlaps:
+            where = f"{layout.EXPERIENCES}/{effect.name}.md"
+            result = self.merge_page(effect.after, ours, effect.before, where)
+            # to keep what both say is no answer here: one of both is to go
+            if result.verdict == "REFUSED" or (result.overlaps and result.verdict == "PROVEN"):
                 conflicts.append((effect, Conflict(effect.name, effect.after, ours, effect.before)))
             elif result.text != ours:
-                yield PolicyPlanItem(
+                item = PolicyPlanItem(
                     kind="delete_experience" if result.text is None else "upsert_experience",
                     target_experience_name=effect.name,
                     before_content=ours,
                     after_content=result.text,
                 )
+                blobs = (blob_id(effect.after), item.base_blob, blob_id(effect.before))
+                yield item, MergedPage.of(effect.name, blobs, result) if ours != effect.after else None
 
     def _at_tip(self, name: str) -> str | None:
         path = self.loc.at(self.tip).in_tree(f"{layout.EXPERIENCES}/{name}.md")

@@ -111,14 +111,14 @@ def test_all_plans_of_a_refused_group_are_kept_also_those_that_build_on_one_anot
 
 def test_nothing_is_kept_where_the_caller_plans_again(loc):
     with pytest.raises(ConflictError) as caught:
-        applying.apply(loc, [outrun(loc)], "main", keep=False)
+        applying.apply(loc, [outrun(loc)], "main", plans_again=True)
     assert (caught.value.kept, kept.waiting(loc)) == ((), ())
 
 
 def test_a_plan_that_makes_a_page_which_it_should_have_seen_is_refused(loc):
     stale = make_plan(loc, upsert("a", page("a", "Look twice.")), rollouts=())
     with pytest.raises(ConflictError):
-        applying.apply(loc, [stale], "main", keep=False)
+        applying.apply(loc, [stale], "main", plans_again=True)
 
 
 def test_a_plan_that_never_has_its_turn_is_kept(loc, monkeypatch):

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import delete, git, identify, make_plan, make_store, page, texts, upsert
-from xpstore import history, timeline
+from tests.scripted import Scripted
+from xpstore import history, kept, landing, timeline
+from xpstore.by_hand import TakeSide
 from xpstore.commit import commit
 from xpstore.errors import ConflictError, DependantsError, NotFoundError, RefusedError, UsageError
 from xpstore.location import Location
 from xpstore.plan import RolloutRef
+from xpstore.resolver import Claim, Resolution
 from xpstore.revert import Wanted, revert
 
 if TYPE_CHECKING:
@@ -238,6 +241,31 @@ def test_what_people_build_on_it_is_not_undone_for_them(loc: Location):
         revert(loc, plan_id, "main", with_dependants=True)
     (conflict,) = caught.value.conflicts
     assert (conflict.name, conflict.base, conflict.theirs) == ("a", page("a", "One."), None)
+    (branch,) = caught.value.kept
+    assert caught.value.as_json()["next"] == [f"xp resolve {branch}"]
+    assert kept.waiting(loc) == (branch,)
+    assert is_active(loc, plan_id)
+    landing.land(loc, branch, merge_page=TakeSide("theirs"))
+    assert texts(loc, "main") == {}
+    assert not is_active(loc, plan_id)
+    assert kept.waiting(loc) == ()
+    with pytest.raises(RefusedError, match="already reverted"):
+        revert(loc, plan_id, "main")
+
+
+def test_a_resolver_decides_what_people_built_on_what_goes_and_the_undo_names_it(loc: Location):
+    land(loc, "a", None, ("Be short.",))
+    plan_id, _ = land(loc, "a", ("Be short.",), ("Be short.\n  - now", "Ask why."))
+    (loc.repo.place / "experiences" / "a.md").write_text(page("a", "Be short.\n  - later", "Ask why."))
+    git(loc.repo.place, "commit", "-qam", "By hand")
+    with pytest.raises(ConflictError):  # a rule does not decide what stays of it
+        revert(loc, plan_id, "main")
+    stays = "- Be short.\n  - later"
+    claims = (Claim(1, "superseded", into=stays), Claim(2, "kept"), Claim(3, "merged", into=stays))
+    result = revert(loc, plan_id, "main", resolver=Scripted([Resolution(((stays,),), claims)]))
+    (undo,) = result.undos
+    assert texts(loc, "main") == {"a": page("a", "Be short.\n  - later")}
+    assert undo.plan.resolved_by == "scripted/1"
 
 
 def test_more_pages_than_one_plan_may_delete_are_undone_plan_by_plan(loc: Location):
