@@ -66,11 +66,14 @@ class SyncResult:
     """Rollouts that were forgotten elsewhere, and now here."""
 
 
-def sync(loc: Location, given: str = "", *, branches: Sequence[str] = ()) -> SyncResult:
+def sync(
+    loc: Location, given: str = "", *, branches: Sequence[str] = (), is_exact: bool = False
+) -> SyncResult:
     """Exchange main, evidence and notes with a remote, and publish these candidates too.
 
-    Raises RefusedError where there is no remote, or a candidate is another one there; ConflictError where
-    both have changed the same in ways that exclude each other; RepositoryError where the other repository is
+    `is_exact` publishes main as it is, gated and no other, or not at all. Raises RefusedError where there is
+    no remote, a candidate is another one there, or main would not be exact; ConflictError where both have
+    changed the same in ways that exclude each other; RepositoryError where the other repository is
     out of reach or does not take it. Then nothing is published, and main is as it was.
     """
     name = remote.choose(loc.repo, loc.config.main, given)
@@ -80,6 +83,7 @@ def sync(loc: Location, given: str = "", *, branches: Sequence[str] = ()) -> Syn
             short = ref.removeprefix(layout.HEADS)
             raise UsageError(f"there is no candidate '{short}'", hint="xp status lists the candidates")
     exchange = _Exchange(loc, name, [loc.main_ref, loc.evidence_ref, loc.notes_ref], refs)
+    exchange.is_exact = is_exact
     for number in range(ROUNDS):
         result = exchange.once()
         if result:
@@ -97,6 +101,7 @@ class _Exchange:
 
     def __init__(self, loc: Location, name: str, shared: Sequence[str], candidates: Sequence[str]) -> None:
         self._loc, self._name = loc, name
+        self.is_exact = False
         self._shared, self._candidates = shared, candidates
         self._received: dict[str, None] = {}
         self._forgotten: list[str] = []
@@ -174,6 +179,11 @@ class _Exchange:
             ours = loc.repo.ref(ref)
             if ours is None or loc.repo.is_ancestor(theirs, ours):
                 return True
+            if self.is_exact and not loc.repo.is_ancestor(ours, theirs):
+                raise RefusedError(
+                    f"{loc.config.main} has moved in {self._name}: it would have to be made again on top of that",
+                    hint="start from what is there, and land again; nothing was published",
+                )
             unfinished.check(loc.repo, {ref})
             asked = Request(loc.config.main, ref, ours, f"{self._name}/{loc.config.main}", ref)
             try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import every_object, fsck, git, identify, make_plan, make_store, page, texts, upsert
+from tests.http_git import serving
 from tests.xpstore.test_evaluation import record_of
 from xpstore import evaluation, evaluation_notes, evidence, history
 from xpstore.commit import commit
@@ -131,6 +132,19 @@ def test_pages_that_both_changed_are_merged_and_what_excludes_each_other_is_refu
     assert (shared(one), two.repo.resolve("main")) == (before, main)
 
 
+def test_what_a_gate_has_accepted_is_published_as_it_is_or_not_at_all(one: Location, two: Location) -> None:
+    teach(two, "theirs")
+    assert sync(two, is_exact=True).published
+    teach(one, "ours")
+    before = shared(one)
+    with pytest.raises(RefusedError, match="main has moved in origin"):
+        sync(one, is_exact=True)
+    assert shared(one) == before
+    assert "theirs" not in texts(one, "main")
+    sync(one)
+    assert set(texts(one, "main")) == {"old", "ours", "theirs"}
+
+
 def test_evaluations_of_two_clones(one: Location, two: Location) -> None:
     tip = one.repo.resolve("main")
     evaluation.write(one, record_of(one, True))
@@ -236,7 +250,8 @@ def url(tmp_path: Path) -> Iterator[str]:
         daemon.terminate()
 
 
-def test_over_the_network(one: Location, two: Location, url: str) -> None:
+def exchanged(one: Location, two: Location, url: str) -> None:
+    """Both clones publish a plan by way of the address, and have both then."""
     for loc in (one, two):
         git(loc.repo.place, "remote", "set-url", "origin", url)
     teach(one, "a")
@@ -245,6 +260,33 @@ def test_over_the_network(one: Location, two: Location, url: str) -> None:
     assert "refs/heads/main" in sync(Location.find(two.repo.place)).published
     assert sorted(texts(two, "main")) == ["a", "b", "old"]
     sound(two)
+
+
+def test_over_gits_own_protocol(one: Location, two: Location, url: str) -> None:
+    exchanged(one, two, url)
+
+
+def test_over_http(one: Location, two: Location, tmp_path: Path) -> None:
+    git(tmp_path / "shared.git", "config", "http.receivepack", "true")
+    with serving(tmp_path) as url:
+        exchanged(one, two, f"{url}/shared.git")
+        with pytest.raises(RepositoryError, match="ls-remote failed for origin"):
+            git(one.repo.place, "remote", "set-url", "origin", f"{url}/gone.git")
+            sync(Location.find(one.repo.place))
+
+
+def test_a_server_that_only_lets_read(one: Location, two: Location, tmp_path: Path) -> None:
+    git(tmp_path / "shared.git", "config", "http.receivepack", "false")
+    teach(one, "a")
+    sync(one)
+    with serving(tmp_path) as url:
+        git(two.repo.place, "remote", "set-url", "origin", f"{url}/shared.git")
+        assert "refs/heads/main" in sync(Location.find(two.repo.place)).received
+        teach(two, "b")
+        before = shared(one)
+        with pytest.raises(RepositoryError, match="did not take it: .*; nothing was published"):
+            sync(Location.find(two.repo.place))
+    assert shared(one) == before
 
 
 def test_plans_cite_rollouts_that_come_with_them(one: Location, two: Location) -> None:
