@@ -270,9 +270,10 @@ def test_over_http(one: Location, two: Location, tmp_path: Path) -> None:
     git(tmp_path / "shared.git", "config", "http.receivepack", "true")
     with serving(tmp_path) as url:
         exchanged(one, two, f"{url}/shared.git")
+        git(one.repo.place, "remote", "set-url", "origin", f"{url}/gone.git")
+        gone = Location.find(one.repo.place)
         with pytest.raises(RepositoryError, match="ls-remote failed for origin"):
-            git(one.repo.place, "remote", "set-url", "origin", f"{url}/gone.git")
-            sync(Location.find(one.repo.place))
+            sync(gone)
 
 
 def test_a_server_that_only_lets_read(one: Location, two: Location, tmp_path: Path) -> None:
@@ -283,9 +284,9 @@ def test_a_server_that_only_lets_read(one: Location, two: Location, tmp_path: Pa
         git(two.repo.place, "remote", "set-url", "origin", f"{url}/shared.git")
         assert "refs/heads/main" in sync(Location.find(two.repo.place)).received
         teach(two, "b")
-        before = shared(one)
-        with pytest.raises(RepositoryError, match="did not take it: .*; nothing was published"):
-            sync(Location.find(two.repo.place))
+        before, reader = shared(one), Location.find(two.repo.place)
+        with pytest.raises(RepositoryError, match=r"did not take it: .*; nothing was published"):
+            sync(reader)
     assert shared(one) == before
 
 
