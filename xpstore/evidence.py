@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import layout, maintain, objects, publish, trees, witness
+from xpstore import layout, lock, maintain, objects, publish, trees, witness
 from xpstore.errors import RefusedError, UsageError
 from xpstore.evidence_read import find_ids, ledger, listing, parse_json, patches, read, records, size, tip
 from xpstore.git import Move
@@ -107,10 +107,11 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
     landed: list[str | None] = []
 
     def attempt() -> bool:
-        addition = add(loc, files, message)
-        moves = addition.moves(loc.evidence_ref, message)
-        if moves and not publish.publish(loc.repo, addition.objects, moves):
-            return False
+        with lock.store_lock(loc.repo.common_dir):  # what is built outside, the next one makes worthless
+            addition = add(loc, files, message)
+            moves = addition.moves(loc.evidence_ref, message)
+            if moves and not publish.publish(loc.repo, addition.objects, moves):
+                return False
         landed.append(addition.new if moves else None)
         if moves and addition.new:
             witness.remember(loc, addition.new)

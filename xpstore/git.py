@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from pygit2.transaction import ReferenceTransaction
 
+    Hook = Callable[[], None]
+
 __all__ = ["Busy", "Move", "Repo"]
 
 FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
@@ -195,15 +197,14 @@ class Repo(TreeReader):
                 f"{name!r} is no name for a branch", hint="git check-ref-format explains the rules"
             )
 
-    def swap(self, moves: Sequence[Move], before: Callable[[], None] | None = None) -> bool:
+    def swap(self, moves: Sequence[Move], before: Hook = lambda: None, *, is_plain: bool = True) -> bool:
         """Move the refs, in order, if every one of them still is at its `old`; else move none.
 
         Each ref is locked, read again under its lock and then set: the only way measured to lose nothing,
-        also for a ref that does not exist yet. `before` runs when all locks are held and all values are
-        right; what it raises stops the move. Raises Busy where another process holds a lock.
-        The store lock (lock.py) should be held: it spares our own writers the retries.
+        also for one that does not exist yet. `before` runs when all are locked at the right values; what it
+        raises stops the move. `is_plain`: none is checked out. The store lock should be held. Raises Busy.
         """
-        if before is None and self._swap_plain(moves):
+        if is_plain and self._swap_plain(moves, before):
             return True
         self._identity()
         with ExitStack() as stack:
@@ -211,25 +212,24 @@ class Repo(TreeReader):
             locked = [(move, stack.enter_context(self._locked(move.ref))) for move in reversed(moves)]
             if any(self.ref(move.ref) != move.old for move in moves):
                 return False
-            if before:
-                before()
+            before()
             for move, transaction in locked:
                 if move.new is None:
                     transaction.remove(move.ref)
                     (self.common_dir / "logs" / move.ref).unlink(missing_ok=True)  # as git does
                 else:
                     transaction.set_target(move.ref, move.new, message=move.reason)
-        # not left to libgit2: it syncs each file and folder of the reflog too, one after the other. A file
-        # that is synced after its renaming has its name on the disk as well.
+        # not left to libgit2, which syncs the reflog too; a file synced after its renaming has its name there
         with _failing("sync the refs", self.place):
             sync([f"{self.common_dir}/{move.ref}" for move in moves])
         return True
 
-    def _swap_plain(self, moves: Sequence[Move]) -> bool:
+    def _swap_plain(self, moves: Sequence[Move], before: Hook) -> bool:
         plain = PlainRefs(str(self.common_dir), moves)
         try:
             if not plain.lock():
                 return False
+            before()
             plain.move(self.person())
         except OSError as error:
             raise failure("move the refs", self.place, error) from error

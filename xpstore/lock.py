@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 FILE = "xpstore.lock"
 STALE = 10.0
 """Seconds after which any `<ref>.lock` counts as left behind: git holds one for milliseconds."""
-STALE_OF_DEAD = 1.0
-"""The same for a ref that a killed writer of ours was moving."""
+STALE_OF_DEAD = 0.5
+"""The same for a ref that a killed writer of ours was about to lock."""
+STALE_PACKED = 60.0
+"""The same for `packed-refs.lock`: to pack many refs takes git seconds."""
+WANTED, LOCKED = b" ", b"!"
+"""What the file begins with."""
 
 
 @dataclass
@@ -98,6 +102,8 @@ class Intent:
     old: str | None
     new: str | None
     worktrees: tuple[str, ...] = ()
+    is_locked: bool = False
+    """Whether the writer had locked all the refs of its group, each at its `old`."""
 
 
 def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
@@ -107,12 +113,18 @@ def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
     try:
         os.ftruncate(handle, 0)
         if rows:
-            os.pwrite(handle, json.dumps(rows).encode(), 0)
+            os.pwrite(handle, WANTED + json.dumps(rows).encode(), 0)
     except OSError as error:
         raise RepositoryError(
             f"cannot write {common_dir / FILE}: {error.strerror or error}",
             hint="check free space; nothing was changed",
         ) from error
+
+
+def mark_locked(common_dir: Path) -> None:
+    """Note that all the refs are locked now: the locks that are found later are this writer's."""
+    with suppress(OSError):  # then whoever comes after a kill waits a little longer
+        os.pwrite(_held[common_dir].handle, LOCKED, 0)
 
 
 def read_intents(common_dir: Path) -> tuple[Intent, ...]:
@@ -123,31 +135,30 @@ def read_intents(common_dir: Path) -> tuple[Intent, ...]:
         return ()
     data = os.pread(handle, size, 0)
     try:
-        return tuple(_intent(row) for row in json.loads(data))
+        return tuple(_intent(row, is_locked=data[:1] == LOCKED) for row in json.loads(data[1:]))
     except (ValueError, TypeError):
         return ()  # killed while it wrote this, or emptied by a loss of power: nothing was moved yet
 
 
-def _intent(row: object) -> Intent:
+def _intent(row: object, *, is_locked: bool) -> Intent:
     match row:
         case [str(ref), str() | None as old, str() | None as new, [*trees]]:
-            return Intent(ref, old, new, tuple(map(str, trees)))
+            return Intent(ref, old, new, tuple(map(str, trees)), is_locked)
     raise ValueError("no row of intents")
 
 
-def clear_stale(common_dir: Path, ref: str, *, dead: bool) -> bool:
-    """Remove `<ref>.lock` if its process must be gone, and return whether the ref is free now.
+def clear_stale(common_dir: Path, ref: str, older_than: float) -> bool:
+    """Remove `<ref>.lock` if it is so many seconds old, and return whether the ref is free now.
 
     Every later writer, git included, fails on such a file. Our own writers hold the store lock as long as
-    they hold one, and the caller has the store lock now: what is older than STALE seconds (STALE_OF_DEAD
-    where a killed writer of ours was at that ref) has no owner any more.
+    they hold one, and the caller has the store lock now: what is left of one has no owner any more.
     """
     path = common_dir / f"{ref}.lock"
     try:
         age = time.time() - path.stat().st_mtime
     except (FileNotFoundError, NotADirectoryError):
         return True
-    if age < (STALE_OF_DEAD if dead else STALE):
+    if age < older_than:
         return False
     path.unlink(missing_ok=True)
     return True

@@ -60,6 +60,7 @@ def maintain(loc: Location) -> Maintained | None:
         before = _packs(repo)
         with lock.store_lock(repo.common_dir):
             swept = pack.sweep(repo.pack_dir, ABANDONED)
+            lock.clear_stale(repo.common_dir, "packed-refs", lock.STALE_PACKED)
         for command in _repack(repo):
             gitcli.run(repo.place, command)
         gitcli.run(repo.place, ["pack-refs", "--all", "--prune"])

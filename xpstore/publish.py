@@ -65,6 +65,8 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
         dead = lock.read_intents(repo.common_dir)
         if dead:
             _recover(repo, dead)
+        if any(move.new is None for move in moves):
+            _need_free(repo, "packed-refs", lock.STALE_PACKED)
         branches = worktree.by_branch(repo)
         places = [branches.get(move.ref, []) for move in moves]
         intents = tuple(
@@ -74,12 +76,14 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
         lock.write_intents(repo.common_dir, intents)
         followed: list[tuple[Move, list[Path]]] = []
         try:
-            follow = partial(_follow, list(zip(moves, places, strict=True)), followed)
-            if not repo.swap(moves, follow if any(places) else None):
+            begin = partial(_begin, repo, list(zip(moves, places, strict=True)), followed)
+            if not repo.swap(moves, begin, is_plain=not any(places)):
                 return False
         except Busy:
-            for move in moves:  # left behind by a killed process? then the next attempt gets through
-                lock.clear_stale(repo.common_dir, move.ref, dead=False)
+            for move, there in zip(moves, places, strict=True):
+                # left behind by a killed process? then the next attempt gets through
+                lock.clear_stale(repo.common_dir, move.ref, lock.STALE)
+                worktree.clear_index_locks(there, lock.STALE)
             raise
         finally:
             # where this raises Busy, the intents stay for the next writer
@@ -89,7 +93,11 @@ def publish(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> 
     return True
 
 
-def _follow(moves: Iterable[tuple[Move, list[Path]]], followed: list[tuple[Move, list[Path]]]) -> None:
+def _begin(
+    repo: Repo, moves: Iterable[tuple[Move, list[Path]]], followed: list[tuple[Move, list[Path]]]
+) -> None:
+    """Note that all refs are locked, and bring the working trees to where the refs will be."""
+    lock.mark_locked(repo.common_dir)
     for move, places in moves:
         if places and move.new:
             followed.append((move, places))
@@ -110,9 +118,17 @@ def _step_back(repo: Repo, followed: Sequence[tuple[Move, list[Path]]]) -> None:
 def _recover(repo: Repo, dead: Sequence[lock.Intent]) -> None:
     """Clean up after a killed writer: its ref locks, and a working tree that ran ahead of its branch."""
     for intent in dead:
-        if not lock.clear_stale(repo.common_dir, intent.ref, dead=True):
-            raise Busy(f"{repo.common_dir / intent.ref}.lock exists")
+        # a ref that it had locked and that has not moved: that lock can be nobody else's
+        is_its_own = intent.is_locked and repo.ref(intent.ref) == intent.old
+        _need_free(repo, intent.ref, 0 if is_its_own else lock.STALE_OF_DEAD)
     for intent in dead:
         ahead = [p for p in worktree.checked_out(repo, intent.ref) if str(p) in intent.worktrees]
         if ahead and intent.new and repo.ref(intent.ref) == intent.old:
+            worktree.clear_index_locks(ahead, 0)
             worktree.step_back(ahead, intent.new, intent.old)
+
+
+def _need_free(repo: Repo, ref: str, older_than: float) -> None:
+    """Remove the lock of a ref if it is so many seconds old. Raises Busy where it is not."""
+    if not lock.clear_stale(repo.common_dir, ref, older_than):
+        raise Busy(f"{repo.common_dir / ref}.lock exists")

@@ -8,8 +8,11 @@ So: the working tree first, the ref last, both under the lock of the ref.
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
+from hashlib import sha1
 from itertools import repeat
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli
@@ -19,7 +22,6 @@ from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from xpstore.gitcli import Ran
 
@@ -105,6 +107,49 @@ def step_back(places: Sequence[Path], new: str, old: str | None) -> None:
         except RefusedError:
             continue
         _take_back(place, blobs)
+
+
+def clear_index_locks(places: Iterable[Path], older_than: float) -> None:
+    """Remove the index locks of killed git processes, so many seconds old: git never does, and stops at them.
+
+    A lock that is a whole index stays, for git leaves it so while an editor is open, and so does one that any
+    process has open, or may have: where the system does not tell, or it is another user's.
+    """
+    for place in places:
+        repo = Repo.discover(place)
+        file = repo.git_dir / "index.lock" if repo else place
+        try:
+            found = file.stat()
+            if time.time() - found.st_mtime < older_than or found.st_uid != os.getuid() or _is_index(file):
+                continue
+        except OSError:
+            continue
+        if not _may_be_open(file):
+            file.unlink(missing_ok=True)
+
+
+def _is_index(file: Path) -> bool:
+    data = file.read_bytes()
+    return data[:4] == b"DIRC" and data[-20:] in {sha1(data[:-20], usedforsecurity=False).digest(), bytes(20)}
+
+
+def _may_be_open(file: Path) -> bool:
+    """Return whether a process of this user has the file open; True where the system does not say."""
+    target, processes = str(file.resolve()), Path("/proc")
+    if not (processes / "self" / "fd").is_dir():
+        return True
+    for opened in processes.glob("[0-9]*/fd"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            if any(_target(handle) == target for handle in opened.iterdir()):
+                return True
+    return False
+
+
+def _target(handle: Path) -> str:
+    try:
+        return str(handle.readlink())
+    except OSError:  # closed meanwhile
+        return ""
 
 
 def has_changes(place: Path, path: str) -> bool:

@@ -69,23 +69,35 @@ def test_lock_dies_with_its_process_and_tells_what_it_did(tmp_path: Path) -> Non
     waiter.join()
     with lock.store_lock(tmp_path):
         assert lock.read_intents(tmp_path) == (lock.Intent("refs/heads/x", None, "1" * 40, ("/w",)),)
+        lock.write_intents(tmp_path, (lock.Intent("refs/heads/x", None, "1" * 40),))
+        lock.mark_locked(tmp_path)
+        assert lock.read_intents(tmp_path) == (lock.Intent("refs/heads/x", None, "1" * 40, is_locked=True),)
         lock.write_intents(tmp_path, ())
         assert lock.read_intents(tmp_path) == ()
-        for left in (b'[["refs/he', bytes(64), b"\xff", b'{"a": 1}', b'["refs/x"]', b"[[1, 2, 3, 4]]", b"7"):
+        for left in (
+            b' [["refs/he',
+            bytes(64),
+            b"\xff",
+            b'!{"a": 1}',
+            b' ["refs/x"]',
+            b" [[1, 2, 3, 4]]",
+            b" 7",
+            b"!",
+        ):
             (tmp_path / lock.FILE).write_bytes(left)
             assert lock.read_intents(tmp_path) == ()
 
 
 def test_stale_ref_locks(tmp_path: Path) -> None:
     file = tmp_path / "refs" / "x.lock"
-    assert lock.clear_stale(tmp_path, "refs/x", dead=False)
+    assert lock.clear_stale(tmp_path, "refs/x", lock.STALE)
     file.parent.mkdir()
     file.touch()
-    assert not lock.clear_stale(tmp_path, "refs/x", dead=True)
+    assert not lock.clear_stale(tmp_path, "refs/x", lock.STALE_OF_DEAD)
     os.utime(file, (1, file.stat().st_mtime - 5))
-    assert not lock.clear_stale(tmp_path, "refs/x", dead=False)
+    assert not lock.clear_stale(tmp_path, "refs/x", lock.STALE)
     assert file.exists()
-    assert lock.clear_stale(tmp_path, "refs/x", dead=True)
+    assert lock.clear_stale(tmp_path, "refs/x", lock.STALE_OF_DEAD)
     assert not file.exists()
 
 

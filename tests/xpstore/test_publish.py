@@ -14,7 +14,7 @@ from xpstore import gitcli, lock, objects, publish, worktree
 from xpstore.commit import commit
 from xpstore.errors import RefusedError, RepositoryError
 from xpstore.evidence import listing
-from xpstore.git import Move
+from xpstore.git import Busy, Move
 from xpstore.location import Location
 
 ROOT = Path(__file__).parents[2]
@@ -197,3 +197,57 @@ def test_nothing_moves_when_a_local_change_is_in_the_way(tmp_path: Path) -> None
         commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
     assert git(tmp_path, "for-each-ref") == before
     assert (tmp_path / "experiences" / "a.md").read_text() == "mine"
+
+
+def killed(loc: Location, move: Move, *, is_locked: bool) -> None:
+    """Leave behind what a writer leaves that is killed when it has locked a ref, or is about to."""
+    with lock.store_lock(loc.repo.common_dir):
+        places = tuple(map(str, worktree.checked_out(loc.repo, move.ref)))
+        lock.write_intents(loc.repo.common_dir, (lock.Intent(move.ref, move.old, move.new, places),))
+        if is_locked:
+            lock.mark_locked(loc.repo.common_dir)
+    (loc.repo.common_dir / f"{move.ref}.lock").touch()
+
+
+def test_the_locks_of_a_killed_writer_are_removed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loc = make_store(tmp_path)
+    group, tip, new = blob_commit(loc, b"half done\n")
+    publish.publish(loc.repo, group, [Move("refs/heads/kept", None, new, "keep the objects")])
+    killed(loc, Move(loc.main_ref, tip, new, "x"), is_locked=True)
+    (loc.repo.git_dir / "index.lock").touch()  # its git was killed too
+    monkeypatch.setattr(publish, "ATTEMPTS", 1)
+    commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
+    assert list(texts(loc, "main")) == ["a"]
+    assert git(tmp_path, "status", "--short") == ""
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_lock_that_may_be_of_git_is_left_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_locked: bool
+) -> None:
+    loc = make_store(tmp_path)
+    tip = loc.repo.ref(loc.main_ref)
+    # it had moved the ref already, or had not locked it yet
+    killed(loc, Move(loc.main_ref, "1" * 40 if is_locked else tip, tip, "x"), is_locked=is_locked)
+    monkeypatch.setattr(publish, "ATTEMPTS", 1)
+    monkeypatch.setattr(lock, "STALE_OF_DEAD", 60)
+    with pytest.raises(RepositoryError, match=r"main\.lock exists"):
+        commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
+
+
+def test_a_lock_of_the_packed_refs_stops_a_removal_before_anything_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loc = make_store(tmp_path)
+    tip = loc.repo.ref(loc.main_ref)
+    git(tmp_path, "branch", "x")
+    (loc.repo.common_dir / "packed-refs.lock").touch()
+    moves = [Move("refs/heads/y", None, tip, "y"), Move("refs/heads/x", tip, None, "x")]
+    with pytest.raises(Busy, match=r"packed-refs\.lock exists"):
+        publish.publish(loc.repo, [], moves)
+    assert loc.repo.ref("refs/heads/y") is None
+    monkeypatch.setattr(lock, "STALE_PACKED", 0)
+    assert publish.publish(loc.repo, [], moves)
+    assert loc.repo.ref("refs/heads/x") is None

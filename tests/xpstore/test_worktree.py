@@ -170,3 +170,33 @@ def test_changes_that_are_not_committed_are_seen_and_no_filter_runs(loc: Locatio
     (here / "experiences" / "a.md").write_text("- Look.\n")  # the same, written again
     assert not worktree.has_changes(here, "experiences")
     assert not (tmp_path / "ran").exists()
+
+
+def index_lock(tmp_path: Path, data: bytes) -> Path:
+    loc = make_store(tmp_path / "s")
+    file = loc.repo.git_dir / "index.lock"
+    file.write_bytes(data)
+    return file
+
+
+@pytest.mark.parametrize("data", [b"", b"DIRC\0\0\0\2\0\0\0"])
+def test_an_index_lock_that_a_killed_git_left_is_removed(tmp_path: Path, data: bytes) -> None:
+    file = index_lock(tmp_path, data)
+    worktree.clear_index_locks([tmp_path / "s"], 60)
+    assert file.exists()
+    worktree.clear_index_locks([tmp_path / "s", tmp_path / "gone"], 0)
+    assert not file.exists()
+
+
+def test_an_index_lock_that_somebody_has_open_stays(tmp_path: Path) -> None:
+    file = index_lock(tmp_path, b"")
+    with file.open("ab"):
+        worktree.clear_index_locks([tmp_path / "s"], 0)
+        assert file.exists()
+
+
+def test_an_index_lock_of_an_open_editor_stays(tmp_path: Path) -> None:
+    file = index_lock(tmp_path, b"")
+    file.write_bytes((tmp_path / "s" / ".git" / "index").read_bytes())  # `git commit -a` leaves it whole
+    worktree.clear_index_locks([tmp_path / "s"], 0)
+    assert file.exists()
