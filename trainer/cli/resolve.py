@@ -2,13 +2,16 @@
 
 Without --take, your editor shows each such page with markers (as git does: $VISUAL, $EDITOR). --take ours
 keeps what main says, --take theirs what the branch says, both only where they exclude each other: all else
-is merged. What was left out is listed, and stays in the evidence of its plan. Nothing moves before all pages
-are decided; markers that are left, broken front matter and opposite commands are refused.
+is merged. What was left out is listed, its commits stay under a ref, and `xp log -S TEXT` finds it. Nothing
+moves before all pages are decided; markers that are left, broken front matter and opposite commands are
+refused.
 
-JSON: as xp land, and "decided": [{"page", "dropped": [text of one side that is not in the result]}]
+JSON: as xp land, and "decided": [{"page", "dropped": [text of one side that is not in the result]}], "kept":
+the ref of the branch as it was before, "" where nothing was left out
 
-Exit code 1 where a page was left undecided, and, with --no-input and no --take, where there is one to
-decide (JSON: "conflicts", pages); 2 when there is no such branch.
+Exit code 1 where a page was left undecided, where the gate rejects it, and, with --no-input and no --take,
+where there is a page to decide (JSON: "conflicts", pages); 2 when there is no such branch, or the gate cannot
+tell.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from trainer.cli.land import as_object, describe
+from trainer.cli.gate_options import gate_options, land_gated
+from trainer.cli.land import EXIT, as_object, describe
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import emit, note, paint
 
@@ -29,30 +33,51 @@ if TYPE_CHECKING:
 @click.argument("branch", metavar="BRANCH")
 @click.option("--take", type=click.Choice(["ours", "theirs"]), help="Whose word counts where both exclude.")
 @click.option("--onto", default="", metavar="BRANCH", help="Where to land.  [default: main of xp.toml]")
+@gate_options
 @dry_run_option
 @json_option
 @click.option("--no-input", is_flag=True, help="Open no editor.")
+@click.pass_context
 @pass_app
 def command(  # noqa: PLR0913  # the options of the verb
-    app: App, branch: str, *, take: str | None, onto: str, dry_run: bool, as_json: bool, no_input: bool
+    app: App,
+    ctx: click.Context,
+    /,
+    branch: str,
+    *,
+    take: str | None,
+    onto: str,
+    dry_run: bool,
+    as_json: bool,
+    no_input: bool,
+    **given: object,
 ) -> None:
     """Land and decide; see the module's docstring."""
+    from xpstore import left_out
     from xpstore.by_hand import Edited, TakeSide
-    from xpstore.landing import land
 
+    loc = app.location()
+    before = loc.tip_of(loc.branch_ref(branch))
     decider = TakeSide(cast("Taken", take)) if take else Edited(_none if no_input else _edit)
-    result = land(app.location(), branch, onto=onto, dry_run=dry_run, merge_page=decider)
+    landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=decider)
     decided = [decider.decided[path] for path in sorted(decider.decided)]
+    is_moved = landed.result.state == "landed" and not dry_run and landed.result.candidate.new != before
+    kept = left_out.keep(loc, before) if before and is_moved and any(d.dropped for d in decided) else ""
     if as_json:
         pages = [{"page": d.path.removesuffix(".md"), "dropped": list(d.dropped)} for d in decided]
-        emit({**as_object(result, dry_run=dry_run), "decided": pages})
-        return
-    for line in describe(result, app, dry_run=dry_run):
+        emit({**as_object(landed.result, dry_run=dry_run, gated=landed), "decided": pages, "kept": kept})
+        ctx.exit(EXIT[landed.result.state])
+    for line in describe(landed.result, app, dry_run=dry_run, gated=landed):
         click.echo(line)
     for page in decided:
         click.echo(paint(f"decided: {page.path.removesuffix('.md')}"))
         for text in page.dropped:
             click.echo(paint(f"  left out: {text.strip()}"))
+    if kept:
+        click.echo(
+            paint(f"{branch} as it was is kept as {kept}; `{app.typed()} log -S TEXT` finds its words")
+        )
+    ctx.exit(EXIT[landed.result.state])
 
 
 def _edit(path: str, text: str) -> str | None:

@@ -6,6 +6,9 @@ merge is one entry that names the plans it brought.
 --evidence takes a rollout, a note on one (trajectory) or a case by its first digits, a case by its name, or a
 session, and shows the commits whose plans rest on it.
 
+-S finds a text that a page had: the commits that add or remove it, as in git, on REF or, without it, on every
+branch and in what was left out when somebody decided a merge.
+
 JSON: {"ref", "commits": [{"commit", "author", "date", "subject", "body", "plans": [{"plan_id", "learner",
 "run_id", "rollouts", "reverts": [plan id]}], "merged_plans": [plan id], "changes": [{"change":
 "A"|"M"|"D"|"R", "name", "old_name"}]}]}
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -41,7 +45,7 @@ class CountedCommand(click.Command):
 
 
 @click.command(cls=CountedCommand, help=__doc__)
-@click.argument("ref", default="HEAD", metavar="[REF|A..B]")
+@click.argument("given", default="", metavar="[REF|A..B]")
 @click.option(
     "-n", "--max-count", "limit", type=click.IntRange(min=0), metavar="N", help="At most N commits."
 )
@@ -49,16 +53,18 @@ class CountedCommand(click.Command):
 @click.option("--experience", metavar="NAME", help="Only commits that changed it, also under older names.")
 @click.option("--run", metavar="ID", help="Only commits with plans of this training run.")
 @click.option("--evidence", metavar="ID", help="Only commits with plans that rest on it.")
+@click.option("-S", "text", metavar="TEXT", help="Only commits that add or remove this text, anywhere.")
 @json_option
 @pass_app
 def command(  # noqa: PLR0913  # the options of the verb
     app: App,
-    ref: str,
+    given: str,
     *,
     limit: int | None,
     experience: str | None,
     run: str | None,
     evidence: str | None,
+    text: str | None,
     oneline: bool,
     as_json: bool,
 ) -> None:
@@ -66,6 +72,7 @@ def command(  # noqa: PLR0913  # the options of the verb
     from xpstore import history
 
     location = app.location()
+    ref = given or "HEAD"
     plans = _resting_on(location, evidence) if evidence is not None else frozenset()
 
     def keep(entry: Entry) -> bool:
@@ -73,10 +80,16 @@ def command(  # noqa: PLR0913  # the options of the verb
         return is_cited and (run is None or bool(history.plans_of_run(entry, run)))
 
     chosen = keep if (run, evidence) != (None, None) else None
-    entries = history.log(location, ref, name=experience, limit=limit, keep=chosen)
-    if run is not None:
+    entries: Iterator[Entry]
+    if text is not None:
+        said = _saying(location, text, given)
+        named = (e for e in said if experience is None or experience in e.names)
+        entries = islice(filter(chosen, named) if chosen else named, limit)
+    else:
+        entries = history.log(location, ref, name=experience, limit=limit, keep=chosen)
+    if text is None and run is not None:
         entries = iter(list(entries) or _none_of_run(location, run, ref))
-    if experience is not None:
+    if text is None and experience is not None:
         entries = iter(list(entries) or none_of(location, experience, ref))
     if as_json:
         emit({"ref": ref, "commits": [as_object(entry) for entry in entries]})
@@ -86,6 +99,15 @@ def command(  # noqa: PLR0913  # the options of the verb
         page((_line(entry, names) for entry in entries), app.pager())
     else:
         page((line for entry in entries for line in (*heading(entry, names), "")), app.pager())
+
+
+def _saying(location: Location, text: str, spec: str) -> Iterator[Entry]:
+    from xpstore import left_out
+    from xpstore.errors import UsageError
+
+    if not text:
+        raise UsageError("-S needs a text to look for")
+    return left_out.saying(location, text, spec)
 
 
 def _resting_on(location: Location, evidence: str) -> frozenset[str]:

@@ -67,6 +67,30 @@ def test_one_side_is_taken_where_they_exclude_each_other(loc, capsys, side, kept
     assert gone not in text(loc)
 
 
+def test_words_that_were_left_out_are_kept_and_found(loc, capsys):
+    """A line that lost a decision must not be gone without a trace."""
+    assert xp(loc, "resolve", BRANCH, "--take", "ours") == 0
+    said = capsys.readouterr().out
+    assert "left out: - Never ask." in said
+    assert "is kept as refs/xpstore/left-out/" in said
+    git(loc.repo.place, "branch", "-qD", BRANCH)
+    git(loc.repo.place, "reflog", "expire", "--all", "--expire=now")
+    git(loc.repo.place, "gc", "-q", "--prune=now")
+    for options in ([], ["--experience", "a"]):
+        assert xp(loc, "log", "-S", "Never ask.", "--json", *options) == 0
+        (found,) = json.loads(capsys.readouterr().out)["commits"]
+        assert "Never ask." in git(loc.repo.place, "show", found["commit"])
+    assert xp(loc, "log", "-S", "Never ask.", "--experience", "b", "--oneline") == 0
+    assert capsys.readouterr().out == ""
+    assert xp(loc, "log", "-S", "") == 2
+
+
+def test_what_nobody_decided_against_is_not_kept(loc, capsys):
+    assert xp(loc, "resolve", BRANCH, "--take", "ours", "--dry-run", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == ""
+    assert loc.repo.refs("refs/xpstore/") == {}
+
+
 def test_a_dry_run_decides_and_moves_nothing(loc, capsys):
     before = text(loc)
     assert xp(loc, "resolve", BRANCH, "--take", "theirs", "-n") == 0
