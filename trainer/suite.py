@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from pydantic import ValidationError
@@ -55,6 +56,22 @@ def write_suite(cases: Sequence[Case]) -> bytes:
 def suite_digest(cases: Sequence[Case]) -> str:
     """Return the id of a suite: hash of the ids of its cases, whatever their order."""
     return content_id(sorted(case.id for case in cases))
+
+
+def chosen(cases: Sequence[Case], names: Sequence[str], suite: str) -> Sequence[Case]:
+    """Return the cases of these names, in the order of the suite; all of them where none is named.
+
+    Raises UsageError for a name that no case of the suite has.
+    """
+    known = [case.name for case in cases]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            raise UsageError(
+                f"suite {suite!r} has no case {name!r}",
+                hint=f"did you mean {close[0]!r}?" if close else f"its first one is {known[0]!r}",
+            )
+    return [case for case in cases if case.name in names] if names else cases
 
 
 def task_key(case: Case) -> str:

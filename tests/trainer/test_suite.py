@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.builders import git, make_store
 from trainer.domain import Case, Rubric
-from trainer.suite import check_apart, load_suites, read_suite, suite_digest
+from trainer.suite import check_apart, chosen, load_suites, read_suite, suite_digest
 from xpstore.errors import UsageError
 
 
@@ -106,3 +106,12 @@ def test_a_leak_is_found_whatever_is_asked_for(tmp_path):
     git(tmp_path, "commit", "-q", "-m", "Add cases")
     with pytest.raises(UsageError, match="is in suite 'train' too"):
         load_suites(location, "main", "gate")
+
+
+def test_cases_are_chosen_by_name_in_the_order_of_the_suite():
+    cases = [case(name) for name in ("a", "b", "c")]
+    assert chosen(cases, [], "gate") == cases
+    assert [found.name for found in chosen(cases, ["c", "a", "c"], "gate")] == ["a", "c"]
+    with pytest.raises(UsageError, match="suite 'gate' has no case 'refunds'") as error:
+        chosen([*cases, case("refund")], ["refunds"], "gate")
+    assert "did you mean 'refund'?" in error.value.hint

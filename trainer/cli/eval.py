@@ -15,11 +15,15 @@ JSON of show: {"ref", "commit", "records": [the same from "stage" to "by_case", 
 number of the repetition]}
 
 Exit code 1 when a trial could not be scored, or none was; such trials are in no accuracy, and the next time
-only they are run.
+only they are run. With --fail-under: 0 when the accuracy is at least so much, 1 when it is less, and 125 when
+that cannot be told: what `git bisect run xp eval --fail-under 0.6` wants to know. (`xp bisect` gets by with
+far fewer rollouts.)
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -27,6 +31,7 @@ import click
 from trainer.cli.running import (
     TRIALS,
     Stages,
+    case_option,
     describe_cases,
     describe_stage,
     note_uncommitted,
@@ -34,7 +39,7 @@ from trainer.cli.running import (
 )
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import emit, note, paint, shortened
-from xpstore.errors import UsageError
+from xpstore.errors import UsageError, XpError
 from xpstore.layout import CASES, EXPERIENCES
 
 if TYPE_CHECKING:
@@ -45,13 +50,22 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 SHOW = "show"
+UNTESTABLE = 125
+"""How a program tells `git bisect run` that a commit is neither good nor bad."""
 
 
 @click.command(help=__doc__)
 @click.argument("words", nargs=-1, metavar="[show] [REF]")
 @click.option("--suite", metavar="SUITE", help="Which cases: test, gate or another.  [default: test]")
+@case_option
 @click.option("--trials", type=TRIALS, metavar="N", help="Attempts at each case.  [default: as xp.toml says]")
 @click.option("--fresh", is_flag=True, help="Run everything, whatever is on record.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(min=0, max=1),
+    metavar="ACCURACY",
+    help="Exit as git bisect run wants it: 0, 1 below ACCURACY, 125.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Also a line for each case.")
 @running_options
 @json_option
@@ -63,8 +77,10 @@ def command(  # noqa: PLR0913  # the options of the verb
     words: tuple[str, ...],
     *,
     suite: str | None,
+    cases: tuple[str, ...],
     trials: int | None,
     fresh: bool,
+    fail_under: float | None,
     verbose: bool,
     eval_limit: int | None,
     seed: int | None,
@@ -78,43 +94,89 @@ def command(  # noqa: PLR0913  # the options of the verb
     if len(refs) > 1:
         raise UsageError(f"'{refs[1]}' is one REF too many", hint=f"See '{ctx.command_path} --help'.")
     ref = refs[0] if refs else "HEAD"
-    location = app.location()
     if is_show:
-        _show(location, ref, suite, verbose=verbose, as_json=as_json)
+        _show(app.location(), ref, suite, verbose=verbose, as_json=as_json)
         return
+    with _untestable(is_wanted=fail_under is not None):
+        location = app.location()
 
-    from trainer.environment import world_of
-    from trainer.evaluate import Measurement
-    from trainer.suite import load_suites
+        from trainer.environment import world_of
+        from trainer.evaluate import Measurement
+        from trainer.suite import chosen, load_suites
 
-    config = location.config
-    world = world_of(config.environment)
-    name = suite or "test"
-    what = Measurement(
-        world=world,
-        suite=name,
-        cases=load_suites(location, config.main, name)[name][:eval_limit],
-        trials=trials or config.evaluation.trials,
-        seed=config.evaluation.seed if seed is None else seed,
-        parallel=parallel,
-        time_limit=time_limit,
-        fresh=fresh,
-    )
+        config = location.config
+        name = suite or "test"
+        what = Measurement(
+            world=world_of(config.environment),
+            suite=name,
+            cases=chosen(load_suites(location, config.main, name)[name], cases, name)[:eval_limit],
+            trials=trials or config.evaluation.trials,
+            seed=config.evaluation.seed if seed is None else seed,
+            parallel=parallel,
+            time_limit=time_limit,
+            fresh=fresh,
+        )
+        _note_uncommitted(location, ref)
+        measured = _measure(app, ref, what)
+    code = _exit_code(measured, fail_under)
+    _answer(location, ref, what, measured, code, verbose=verbose, as_json=as_json)
+    ctx.exit(code)
+
+
+@contextmanager
+def _untestable(*, is_wanted: bool) -> Iterator[None]:
+    """Make every error end with UNTESTABLE, where that is wanted: git would take another code for `bad`."""
+    try:
+        yield
+    except XpError as error:
+        if is_wanted:
+            error.exit_code = UNTESTABLE
+        raise
+    except Exception as error:  # a defect does not make a commit bad, whatever it is
+        if not is_wanted or os.environ.get("XP_TRACEBACK"):
+            raise
+        defect = XpError(
+            f"this is a defect of xp: {type(error).__name__}: {error}", hint="Set XP_TRACEBACK=1."
+        )
+        defect.exit_code = UNTESTABLE
+        raise defect from error
+
+
+def _note_uncommitted(location: Location, ref: str) -> None:
     if ref == "HEAD":
         note_uncommitted(location, EXPERIENCES, "the last commit is evaluated")
-    note_uncommitted(location, CASES, f"those of {config.main} are run")
-    measured = _measure(app, ref, what)
+    note_uncommitted(location, CASES, f"those of {location.config.main} are run")
+
+
+def _exit_code(measured: Measured, fail_under: float | None) -> int:
+    if fail_under is None:
+        return measured.exit_code
+    if measured.exit_code:
+        return UNTESTABLE
+    return int(measured.record.accuracy < fail_under)
+
+
+def _answer(  # noqa: PLR0913  # what there is to tell
+    location: Location,
+    ref: str,
+    what: Measurement,
+    measured: Measured,
+    code: int,
+    *,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     stage = _stage(measured)
     unread = _unread(location, stage.commit)
     for page, why in unread.items():
         note(f"no agent reads {page}: {why}")
     if as_json:
-        who = {"ref": ref, "environment": world.id, "agent": world.environment.agent, "unread": unread}
-        emit({**who, **stage.model_dump(mode="json"), "exit_code": measured.exit_code})
-    else:
-        for line in _described(stage, verbose=verbose):
-            click.echo(line)
-    ctx.exit(measured.exit_code)
+        agent = what.world.environment.agent
+        who = {"ref": ref, "environment": what.world.id, "agent": agent, "unread": unread}
+        emit({**who, **stage.model_dump(mode="json"), "exit_code": code})
+        return
+    for line in _described(stage, verbose=verbose):
+        click.echo(line)
 
 
 def _measure(app: App, ref: str, what: Measurement) -> Measured:

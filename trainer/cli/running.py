@@ -30,8 +30,30 @@ TRIALS = click.IntRange(min=1, max=MOST_TRIALS)
 TIME_LIMIT = 600.0
 
 
+case_option = click.option(
+    "--case", "cases", multiple=True, metavar="NAME", help="Only this case of the suite; may be repeated."
+)
+
+
 def running_options(command: Decorated) -> Decorated:
-    """Add the options of everything that runs cases: limits, seed, parallelism."""
+    """Add the options of what evaluates a suite: those of everything that runs cases, and how many."""
+    return click.option(
+        "--eval-limit", type=AT_LEAST_ONE, metavar="N", help="Evaluate on the first N cases only."
+    )(limit_options(command))
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """Add the options of everything that runs cases: time limit, seed, parallelism."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="What the seeds of all trials are derived from.  [default: as xp.toml says]",
+    )(parallel_options(command))
+
+
+def parallel_options(command: Decorated) -> Decorated:
+    """Add the options of what draws its own seeds: time limit, parallelism."""
     for option in (
         click.option(
             "--time-limit",
@@ -49,15 +71,6 @@ def running_options(command: Decorated) -> Decorated:
             show_default=True,
             metavar="N",
             help="How many rollouts run at once.",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="What the seeds of all trials are derived from.  [default: as xp.toml says]",
-        ),
-        click.option(
-            "--eval-limit", type=AT_LEAST_ONE, metavar="N", help="Evaluate on the first N cases only."
         ),
     ):
         command = option(command)

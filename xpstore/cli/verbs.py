@@ -24,12 +24,12 @@ GROUP = "xpstore.commands"
 
 # How `xp --help` lists the verbs; those that are not named here come last, under a heading of their own.
 LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start and learn", ("demo", "init", "train", "eval", "land", "resolve")),
+    ("Start and learn", ("demo", "init", "train", "eval", "gate", "land", "resolve")),
     ("See what was learned", ("log", "show", "diff", "blame", "status")),
     ("Give it to an agent", ("context", "search", "watch")),
-    ("Change your mind", ("revert", "promote", "deprecate", "archive", "forget")),
+    ("Change your mind", ("bisect", "revert", "promote", "deprecate", "archive", "forget")),
     ("Share it", ("sync", "publish")),
-    ("Check and set up", ("verify", "repair", "maintain", "merge-driver", "completion")),
+    ("Check and set up", ("verify", "repair", "maintain", "hooks", "hook", "merge-driver", "completion")),
 )
 OTHERS = "Further commands"
 

@@ -161,3 +161,32 @@ def test_more_rollouts_than_can_be_kept_are_refused(capsys, monkeypatch):
     monkeypatch.setattr("trainer.trials.MOST_ROLLOUTS", 100)
     assert run([*EVAL, "--trials", "101"]) == 2
     assert "101 trials of each of" in capsys.readouterr().err
+
+
+def test_the_exit_codes_of_git_bisect_run(case_store):
+    """0 and 1 by the accuracy, 125 for whatever keeps it from being told."""
+    assert run([*EVAL, "--fail-under", "0.5"]) == 1
+    assert run([*EVAL, "--fail-under", "0"]) == 0
+    write_suites(case_store, test=["d", "crash"])
+    assert run([*EVAL, "--fail-under", "0"]) == 125
+    assert run([*EVAL, "nowhere", "--fail-under", "0"]) == 125
+    assert run([*EVAL, "--suite", "moon", "--fail-under", "0"]) == 125
+    assert run([*EVAL, "--fail-under", "2"]) == 2
+
+
+def test_a_defect_makes_no_commit_bad(capsys, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("of our own")
+
+    monkeypatch.setattr("trainer.suite.load_suites", broken)
+    assert run([*EVAL, "--fail-under", "0.5"]) == 125
+    assert "this is a defect of xp: ZeroDivisionError: of our own" in capsys.readouterr().err
+    with pytest.raises(ZeroDivisionError):
+        run(EVAL)
+
+
+def test_single_cases(capsys):
+    answer = evaluated(capsys, "--case", "e")
+    assert [case["name"] for case in answer["by_case"]] == ["e"]
+    assert run([*EVAL, "--case", "f"]) == 2
+    assert "suite 'test' has no case 'f'" in capsys.readouterr().err
