@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from trainer.domain import EditResult, RolloutFailure
 from trainer.errors import ComponentError
+from trainer.plan_parts import refused_parts
 from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan, RolloutRef
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from trainer.context import PipelineContext
     from trainer.domain import Rollout, RolloutAnalysis
@@ -126,13 +129,29 @@ class PolicyTrainingEngine:
             )
             result = await self._updater.apply(plan, latest, context.apply_context)
             if not result.conflict:
-                return Planned(plan, result)
+                return Planned(await self._kept(gradients, plan, refs, context), result)
         branches = await self._updater.keep(plan, context.apply_context)
         kept = "".join(f"; the plan is on {b}: `xp resolve {b}`" for b in branches)
         raise ComponentError(
             f"the policy moved {PLAN_ATTEMPTS} times while a plan was made: {'; '.join(result.errors)}",
             hint=f"run it again; the rollouts are kept{kept}",
         )
+
+    async def _kept(
+        self,
+        gradients: Sequence[PatchSemanticGradient],
+        plan: PolicyUpdatePlan,
+        refs: Mapping[str, RolloutRef],
+        context: PipelineContext,
+    ) -> PolicyUpdatePlan:
+        """Keep the edits that could not be merged; return the plan with their branches in its metadata."""
+        branches: dict[str, JsonValue] = {}
+        for part in refused_parts(gradients, plan):
+            rollouts = tuple(refs[r] for g in part.gradients for r in sorted(g.rollouts) if r in refs)
+            whole = part.model_copy(update={"rollouts": rollouts})
+            for branch in await self._updater.keep(whole, context.apply_context):
+                branches[branch] = part.items[0].target_experience_name
+        return plan.model_copy(update={"metadata": {**plan.metadata, "kept": branches}}) if branches else plan
 
     async def reload(self) -> ExperienceSet:
         """Return the policy as it is now."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from trainer.suspicion import held_back
 from xpstore.document import Document
+from xpstore.plan import PolicyPlanItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from xpstore.gradient import PatchSemanticGradient
-    from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
+    from xpstore.plan import PolicyUpdatePlan, RolloutRef
 
 COLUMNS = 72  # the width of a commit message, by git's convention
 
@@ -29,6 +30,37 @@ def independent_parts(plan: PolicyUpdatePlan) -> list[PolicyUpdatePlan]:
         for names in _components([i.target_experience_name for i in plan.items], plan.gradients)
     ]
     return sorted(parts, key=lambda p: p.items[0].target_experience_name)
+
+
+def refused_parts(
+    gradients: Iterable[PatchSemanticGradient], plan: PolicyUpdatePlan
+) -> list[PolicyUpdatePlan]:
+    """Return a plan for every edit that its optimizer refused to merge, as it was proposed.
+
+    Each applies to the commit that the edit was made on, and lands by a decision.
+    """
+    refused = plan.metadata.get("refused")
+    names = set(refused) if isinstance(refused, dict) else set()
+    return [_proposed(gradient, plan) for gradient in gradients if gradient.target_experience_name in names]
+
+
+def _proposed(gradient: PatchSemanticGradient, plan: PolicyUpdatePlan) -> PolicyUpdatePlan:
+    item = PolicyPlanItem(
+        kind="upsert_experience" if gradient.after_file else "delete_experience",
+        target_experience_name=gradient.target_experience_name,
+        before_content=gradient.before_file.content if gradient.before_file else None,
+        after_content=gradient.after_file.content if gradient.after_file else None,
+        confidence=gradient.confidence,
+        evidence_trajectory_uris=gradient.evidence_trajectory_uris,
+    )
+    return plan.model_copy(
+        update={
+            "items": (item,),
+            "gradients": (gradient,),
+            "base_commit": gradient.base_commit or plan.base_commit,
+            "metadata": {},
+        }
+    )
 
 
 def _components(names: Sequence[str], gradients: Iterable[PatchSemanticGradient]) -> list[set[str]]:

@@ -50,6 +50,8 @@ class TrainReport(Frozen):
     """Rollout id → why it taught nothing."""
     refused: dict[str, str] = {}
     """Experience → why its edits could not be merged."""
+    kept: dict[str, str] = {}
+    """Branch → the experience whose edits wait there for a decision."""
     plans: tuple[PlanSummary, ...] = ()
     report: dict[str, JsonValue] = {}
     """The learner's own account: candidates, kept, dropped by reason."""
@@ -75,7 +77,7 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
 ) -> TrainReport:
     """Return the report on what was learned; `left` = not even shown to the trainer."""
     commits = result.apply_result.commits or ("",) * len(result.plans)
-    report, refused = result.metadata.get("report"), result.metadata.get("refused")
+    report, refused, kept = (result.metadata.get(key) for key in ("report", "refused", "kept"))
     return TrainReport(
         run_id=target.run_id,
         branch=target.branch,
@@ -88,6 +90,7 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
         failures=result.failures,
         nothing=result.nothing,
         refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
+        kept={k: str(v) for k, v in kept.items()} if isinstance(kept, dict) else {},
         plans=tuple(_summary(p, c) for p, c in zip(result.plans, commits, strict=True)),
         report=report if isinstance(report, dict) else {},
     )

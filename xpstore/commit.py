@@ -335,8 +335,10 @@ class _Group:
         return self._in_base(plan, item) == item.base_blob
 
     def _is_seen(self, plan: PolicyUpdatePlan, item: PolicyPlanItem) -> bool:
-        """Whether the page can have come since: a new one that was there before is no addition."""
-        return item.before_content is not None or self._in_base(plan, item) == NOTHING
+        """Whether the plan can have been made on what it says: a text that ever was here, or no page."""
+        if item.before_content is None:
+            return self._in_base(plan, item) == NOTHING
+        return item.base_blob in self._blobs or self.loc.repo.has(item.base_blob)
 
     def _in_base(self, plan: PolicyUpdatePlan, item: PolicyPlanItem) -> str:
         """Return the blob that the plan's base has; "" where that commit is not here."""

@@ -101,7 +101,7 @@ class Conflict:
     ours: str | None
     theirs: str | None
     is_stale: bool = False
-    """The plan makes a page that was there when it was made: that is no matter of merging."""
+    """The plan was made on a page that never was so: that is no matter of merging."""
 
 
 class ConflictError(XpError):

@@ -127,6 +127,26 @@ def test_a_policy_that_moves_while_planning_is_planned_again():
     assert planned.result.updated_policy_set.get("a").text == mine
 
 
+def test_edits_that_cannot_be_merged_are_kept_as_they_were_proposed():
+    class Keeps(DryRunPolicyUpdater):
+        async def keep(self, plan, context):
+            self.kept = plan
+            return ("xp/conflict/12",)
+
+    done = analyses_of(rollout("a"))
+    updater = Keeps()
+    opposite = Experience(name="a", text=page("a", "Never a."))
+    part = engine(updater=updater, policy=FixedPolicy(ExperienceSet(root_uri="", policies=(opposite,))))
+    edits, _ = asyncio.run(part.estimate(done, [], ExperienceSet(root_uri=""), CONTEXT))
+    planned = asyncio.run(part.plan_and_apply(edits.gradients, done, CONTEXT))
+    assert list(planned.plan.metadata["refused"]) == ["a"]
+    assert planned.plan.metadata["kept"] == {"xp/conflict/12": "a"}
+    (item,) = updater.kept.items
+    assert (item.before_content, item.after_content) == (None, page("a", "Always a."))
+    assert [r.id for r in updater.kept.rollouts] == [a.rollout.id for a in done]
+    assert updater.kept.metadata == {}
+
+
 def test_a_policy_that_never_stands_still_is_an_error_with_a_hint():
     class NeverStill(DryRunPolicyUpdater):
         tries = 0

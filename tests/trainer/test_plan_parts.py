@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.trainer.doubles import page
-from trainer.plan_parts import independent_parts
+from trainer.plan_parts import independent_parts, refused_parts
 from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
@@ -77,3 +77,18 @@ def test_a_subject_of_ones_own_is_kept():
     plan = PolicyUpdatePlan(items=(item("a"),), subject="Promote a", rationale="because")
     (part,) = independent_parts(plan)
     assert (part.subject, part.rationale) == ("Promote a", "because")
+
+
+def test_every_edit_that_was_refused_is_a_plan_of_its_own_on_its_own_base():
+    one, two, fine = gradient("a", rollouts=("r1",)), gradient("a", rollouts=("r2",)), gradient("b")
+    two = two.model_copy(update={"base_commit": "1" * 40})
+    plan = PolicyUpdatePlan(
+        items=(item("b"),), base_commit="2" * 40, run_id="run-1", metadata={"refused": {"a": "why"}}
+    )
+    first, second = refused_parts([one, two, fine], plan)
+    assert [p.gradients for p in (first, second)] == [(one,), (two,)]
+    assert [p.base_commit for p in (first, second)] == ["2" * 40, "1" * 40]
+    assert first.items[0].after_content == page("a", "new")
+    assert first.plan_id != second.plan_id
+    assert (first.run_id, first.metadata) == ("run-1", {})
+    assert refused_parts([fine], PolicyUpdatePlan()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from xpstore.cli.output import counted, grouped, paint, shortened
@@ -25,6 +26,8 @@ def describe_learned(report: TrainReport) -> Iterator[str]:
     yield from describe_commits(report)
     yield from _nothing(report)
     yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
+    for branch in report.kept:
+        yield paint(f"  (xp resolve {quote(branch)} to decide)")
     yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
     yield from _left_out(report)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.components.memory_store import BranchPolicy, DirectoryPolicy, MemoryPolicy, load_directory
 from trainer.journal import GitJournal, NoJournal
 from trainer.plan_parts import independent_parts
-from xpstore.commit import commit
+from xpstore.applying import OFFLINE
+from xpstore.applying import apply as apply_plans
 from xpstore.config import Limits
-from xpstore.errors import ConflictError, NotFoundError, XpError
+from xpstore.errors import ConflictError, XpError
 from xpstore.evidence import listing
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.guards import check_items
-from xpstore.kept import keep
+from xpstore.kept import keep_all
 from xpstore.names import check_name, fold
 from xpstore.plan import PolicyApplyResult
 from xpstore.snapshot import snapshot
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trainer.store_door import StoreDoor
     from xpstore.location import Location
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+    from xpstore.resolver import Resolver
 
 DEFAULT = Limits()
 
@@ -70,10 +71,14 @@ class DryRunPolicyUpdater:
 
 
 class GitPolicyUpdater:
-    """One commit per independent part of the plan, landed as a group on `context.branch`."""
+    """One commit per independent part of the plan, landed as a group on `context.branch`.
 
-    def __init__(self, door: StoreDoor) -> None:
+    Pages that the branch has changed meanwhile are merged; `resolver` decides what overlaps, under no lock.
+    """
+
+    def __init__(self, door: StoreDoor, resolver: Resolver = OFFLINE) -> None:
         self._door = door
+        self._resolver = resolver
 
     async def apply(
         self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
@@ -87,7 +92,14 @@ class GitPolicyUpdater:
             parts = independent_parts(stamped)
             if context.again:
                 parts = [_repeated(location, part) for part in parts]
-            landed = commit(location, parts, context.branch, start=context.start)
+            landed = apply_plans(
+                location,
+                parts,
+                context.branch,
+                start=context.start,
+                resolver=self._resolver,
+                plans_again=True,
+            )
             return PolicyApplyResult(
                 updated_policy_set=snapshot(location, context.branch),
                 written_uris=_uris(plan, "upsert_experience"),
@@ -106,13 +118,8 @@ class GitPolicyUpdater:
         del context
 
         def write(location: Location) -> tuple[str, ...]:
-            branches: list[str] = []
-            for part in independent_parts(plan.model_copy(update={"store_id": location.config.id})):
-                with suppress(
-                    ConflictError, NotFoundError
-                ):  # made on no commit: there is nothing that it applies to
-                    branches.append(keep(location, part))
-            return tuple(branches)
+            parts = independent_parts(plan.model_copy(update={"store_id": location.config.id}))
+            return keep_all(location, parts)
 
         return await self._door.call(write)
 

@@ -223,9 +223,11 @@ def test_what_cannot_be_applied_is_kept_where_there_are_branches(parts):
 
     async def run():
         seen = await handle.reload()
-        made = plan(upsert("a", page("a", "two"), before=page("a", "one")))
+        made = plan(upsert("a", page("a", "Always ask."), before=page("a", "one")))
         made = made.model_copy(update={"base_commit": seen.snapshot_id})
-        await updater.apply(plan(upsert("a", page("a", "three"), before=page("a", "one"))), seen, CONTEXT)
+        await updater.apply(
+            plan(upsert("a", page("a", "Never ask."), before=page("a", "one"))), seen, CONTEXT
+        )
         refused = await updater.apply(made, seen, CONTEXT)
         assert refused.conflict
         return await updater.keep(made, CONTEXT)
