@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -260,3 +261,43 @@ def test_what_excludes_each_other_is_kept(tmp_path: Path) -> None:
 @pytest.mark.stress
 def test_eight_rivals(tmp_path: Path) -> None:
     check_rivals(tmp_path, 8, 10)
+
+
+def threads(tmp_path: Path, count: int, plans: int, *, is_shared: bool) -> None:
+    """Let threads write and read, with one store for all or one for each."""
+    store = tmp_path / "s"
+    loc = make(store, "train/x")
+    failed: list[BaseException] = []
+    told: dict[str, list[Row]] = {f"t{number}": [] for number in range(count)}
+    barrier = threading.Barrier(count)
+
+    def work(name: str) -> None:
+        mine = loc if is_shared else Location.find(store)
+        barrier.wait()
+        try:
+            for number in range(plans):
+                item = upsert(f"{name}-{number}", page(f"{name}-{number}"))
+                teach(mine, "train/x", lambda item=item: item, lambda **row: told[name].append(row))
+                assert f"{name}-{number}" in texts(mine, "train/x")
+        except BaseException as error:  # noqa: BLE001  # a thread has nobody else to tell
+            failed.append(error)
+
+    workers = [threading.Thread(target=work, args=[name]) for name in told]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert failed == []
+    assert {len(rows) for rows in told.values()} == {plans}
+    check(store, "train/x", told)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_threads(tmp_path: Path, *, is_shared: bool) -> None:
+    threads(tmp_path, 3, 3, is_shared=is_shared)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_eight_threads(tmp_path: Path, *, is_shared: bool) -> None:
+    threads(tmp_path, 8, 40, is_shared=is_shared)
