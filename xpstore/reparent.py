@@ -280,6 +280,7 @@ class _Chain:
             f"{self.request.main} and {self.request.branch} changed the same in ways that exclude each other:"
             f" {names} ({by})",
             tuple(conflict for conflict, _ in conflicts),
+            kept=(self.request.branch,),
             hint=f"decide with `xp resolve {quote(self.request.branch)}`, or by hand:"
             f" `{candidate.rebase_command(self.request)}`; nothing was moved",
         )

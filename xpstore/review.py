@@ -17,7 +17,7 @@ from xpstore.objects import EMPTY_TREE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from xpstore.events import Entry
+    from xpstore.events import Entry, Stamp
     from xpstore.location import Location
     from xpstore.patchtext import PatchText
 
@@ -60,6 +60,33 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one statement that the branch or the plan had added, changed or removed."""
+
+    section: str
+    text: str
+    side: str
+    """`ours` = the branch, `theirs` = the plan, or `both`."""
+    change: str
+    """added, changed or removed."""
+    fate: str
+    """kept, merged, superseded or dropped."""
+    into: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """How one page was merged."""
+
+    experience: str
+    verdict: str
+    """PROVEN = by rules alone; VERIFIED = somebody decided, and it passed the checks."""
+    resolved_by: str
+    account: tuple[Fate, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """One commit as a reviewer wants to see it."""
 
@@ -68,6 +95,8 @@ class Review:
     """Unified diff of the experiences."""
     lessons: tuple[Lesson, ...]
     """What its plans taught, each with its evidence; none for people's plans and commits."""
+    merges: tuple[Merge, ...] = ()
+    """How pages were merged that the branch had changed too when its plans landed."""
 
 
 def show(loc: Location, plan_or_rev: str) -> Review:
@@ -79,7 +108,8 @@ def show(loc: Location, plan_or_rev: str) -> Review:
     entry = recognise.recognised(loc, [found])[0]
     text = history.changes(loc, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
     taught = tuple(lesson for plan_id in entry.plan_ids for lesson in lessons(loc, plan_id))
-    return Review(entry, text, taught)
+    merged = tuple(m for stamp in entry.stamps for m in merges(loc, stamp))
+    return Review(entry, text, taught, merged)
 
 
 def lessons(loc: Location, plan_id: str) -> list[Lesson]:
@@ -101,6 +131,24 @@ def cited(loc: Location, plan_id: str) -> dict[str, Seen]:
             if isinstance(rollout, dict) and isinstance(rollout.get("id"), str):
                 seen.setdefault(rollout["id"], _seen(rollout))
     return seen
+
+
+def merges(loc: Location, stamp: Stamp) -> list[Merge]:
+    """Return how the pages of a plan were merged, as the record of this landing says.
+
+    Raises FormatError for a record that is no JSON.
+    """
+    record = evidence_read.records(loc, stamp.plan_id).get(stamp.get("Plan-Digest"), {})
+    rows = record.get("merges")
+    return [_merge(row) for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)]
+
+
+def _merge(row: Mapping[str, object]) -> Merge:
+    account = row.get("account")
+    fates = [entry for entry in (account if isinstance(account, list) else ()) if isinstance(entry, dict)]
+    name, verdict, by = (str(row.get(key, "")) for key in ("name", "verdict", "resolved_by"))
+    made = (Fate(**{key: str(entry.get(key, "")) for key in Fate.__slots__}) for entry in fates)
+    return Merge(name, verdict, by, tuple(made))
 
 
 def _seen(record: dict[str, object]) -> Seen:

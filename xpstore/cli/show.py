@@ -1,16 +1,20 @@
 """Show one plan as a review: what it changes, why, and what it saw.
 
 The argument is a plan id, a commit or a branch; a few digits will do. Below the message and the diff stands
-every lesson with its confidence and its evidence: the rollouts, how they ended, and the notes on them.
+every lesson with its confidence and its evidence: the rollouts, how they ended, and the notes on them. Where
+the branch had changed a page too, it says how both were merged, who decided, and what was not kept.
 
 JSON: {the keys of a commit in `xp log --json`, "diff", "lessons": [{"plan_id", "gradient_id", "experience",
 "confidence", "rationale", "added": [statement], "removed": [statement], "rollouts": [{"id", "passed",
-"score", "case"}], "notes": [{"uri", "rollout", "outcome", "anchor"}]}]}
+"score", "case"}], "notes": [{"uri", "rollout", "outcome", "anchor"}]}], "merges": [{"experience", "verdict":
+"PROVEN" or "VERIFIED", "resolved_by", "account": [{"section", "text", "side", "change", "fate", "into",
+"reason"}]}]}
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -25,7 +29,7 @@ from xpstore.markdown import is_figure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from xpstore.review import Lesson, Note, Seen
+    from xpstore.review import Lesson, Merge, Note, Seen
 
 ROLLOUTS_SHOWN = 8
 
@@ -43,12 +47,18 @@ def command(app: App, what: str, *, as_json: bool) -> None:
     entry = found.entry
     if as_json:
         emit(
-            {**as_object(entry), "diff": found.diff, "lessons": [asdict(lesson) for lesson in found.lessons]}
+            {
+                **as_object(entry),
+                "diff": found.diff,
+                "lessons": [asdict(lesson) for lesson in found.lessons],
+                "merges": [asdict(merge) for merge in found.merges],
+            }
         )
         return
     names = decorations(location) if to_terminal() else {}
     head = [*heading(entry, names), ""]
-    page(_review(head, found.diff, found.lessons, said=_words(entry.body)), app.pager())
+    lines = _review(head, found.diff, found.lessons, said=_words(entry.body))
+    page(chain(lines, *map(_merge, found.merges)), app.pager())
 
 
 def _words(text: str) -> str:
@@ -66,6 +76,20 @@ def _review(head: list[str], diff: str, lessons: Sequence[Lesson], *, said: str)
             bold=True,
         )
         yield from _lesson(lesson, said)
+
+
+def _merge(merge: Merge) -> Iterator[str]:
+    """Yield how a page was merged; of its account, what is not simply kept."""
+    yield ""
+    by = f", decided by {merge.resolved_by}" if merge.resolved_by else ""
+    yield paint(f"Merged: {merge.experience} ({merge.verdict}{by})", bold=True)
+    for fate in merge.account:
+        if fate.fate != "kept":
+            whose = {"ours": "the branch's", "theirs": "the plan's"}.get(fate.side, "both sides'")
+            why = f": {fate.reason}" if fate.reason else ""
+            yield from _statements("-", [fate.text], "red")
+            yield paint(f"    {whose}, {fate.fate}{why}")
+            yield from _statements("+", [fate.into] if fate.into else [], "green")
 
 
 def _lesson(lesson: Lesson, said: str) -> Iterator[str]:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import make_plan, upsert
+from tests.builders import make_plan, page, upsert
+from tests.scripted import Scripted, keeping
+from xpstore.applying import apply
 from xpstore.commit import commit
 from xpstore.evidence import EvidenceFile
 from xpstore.experience import MemoryFile
@@ -107,3 +109,24 @@ def test_what_cannot_be_shown(store):
     assert "changes no experience" in err
     assert store.xp("show", "ffff")[0] == 1
     assert store.xp("show", "--", "-x")[0] == 1
+
+
+def test_show_says_how_a_page_was_merged_and_by_whom(store):
+    loc = Location.find(store.path)
+    before = page("a", "Be short.")
+    commit(loc, [make_plan(loc, upsert("a", before))], "main")
+    always, never = (page("a", "Be short.", lesson) for lesson in ("Always ask.", "Never ask."))
+    plan = make_plan(loc, upsert("a", never, before))
+    commit(loc, [make_plan(loc, upsert("a", always, before))], "main")
+    apply(loc, [plan], "main", resolver=Scripted([keeping("- Never ask.")]))
+    code, out, _ = store.xp("show", "main")
+    assert code == 0
+    assert "Resolved-By: scripted/1" in store.git("log", "-1", "main")
+    shown = out[out.index("Merged: a (VERIFIED, decided by scripted/1)") :].splitlines()
+    assert shown[1:] == ["  - - Always ask.", "    the branch's, dropped: the opposite stays"]
+    (merge,) = store.json("show", "main")["merges"]
+    assert (merge["experience"], merge["verdict"], merge["resolved_by"]) == ("a", "VERIFIED", "scripted/1")
+    assert [(f["text"], f["fate"]) for f in merge["account"]] == [
+        ("- Always ask.", "dropped"),
+        ("- Never ask.", "kept"),
+    ]
