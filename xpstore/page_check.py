@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from xpstore.objects import Entry
 
 
+_MARKERS = ("<<<<<<< ", "======= ", ">>>>>>> ")
+
+
 @dataclass(frozen=True, slots=True)
 class Pages:
     """What is wrong with the experiences of a commit, each with its path."""
@@ -53,7 +56,7 @@ def check(loc: Location, commit: str) -> Pages:
 def check_page(name: str, data: bytes, where: str, limits: Limits, before: str = "") -> None:
     """Raise the typed error of the first thing in a file that no plan could have written.
 
-    `before` is the text that it replaces: invisible text that was there may stay.
+    `before` is the text that it replaces: invisible text and markers that were there may stay.
     """
     if check_name(name) != name:
         raise InvalidNameError("the name is not NFC", hint="rename it to the NFC form of its name")
@@ -62,6 +65,31 @@ def check_page(name: str, data: bytes, where: str, limits: Limits, before: str =
     except UnicodeDecodeError as error:
         raise RefusedError("it is not UTF-8", hint="convert it first") from error
     check_text(before, text, where, limits)
+    if has_conflict(text) and not has_conflict(before):
+        raise RefusedError(
+            "conflict markers are left in it",
+            hint="decide what stays, and take them out; in a fenced block they are a quotation",
+        )
+
+
+def has_conflict(text: str) -> bool:
+    """Return whether a merge was left undecided in a page: all three markers in their order, in no fence.
+
+    A line of seven `=` alone may underline a heading.
+    """
+    if "<<<<<<< " not in text:
+        return False
+    seen, fence = 0, ""
+    for line in text.splitlines():
+        if fence:
+            fence = "" if line.startswith(fence) else fence
+        elif line.startswith(("```", "~~~")):
+            fence = line[:3]
+        elif (seen == 1 and line == "=======") or line.startswith(_MARKERS[seen]):
+            seen += 1
+        if seen == len(_MARKERS):
+            return True
+    return False
 
 
 def located(error: XpError, where: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import git, make_store, page
 from xpstore.overview import overview
-from xpstore.page_check import check
+from xpstore.page_check import check, has_conflict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,3 +103,29 @@ def test_conflict_markers_in_front_matter_are_a_problem_and_not_a_page_less(loc:
     assert len(problems) == 1
     assert "experiences/marked.md" in problems[0]
     assert "marked" in overview(loc).unreadable
+
+
+CONFLICT = "<<<<<<< ours\n- One.\n=======\n- Two.\n>>>>>>> theirs\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        (CONFLICT, True),
+        (f"Text\n\n{CONFLICT}\nmore\n", True),
+        (CONFLICT.replace("=======", "||||||| base\n- Zero.\n======="), True),
+        (f"```\n{CONFLICT}```\n", False),
+        (f"~~~ diff\n{CONFLICT}~~~\n", False),
+        (f"```\nx\n```\n{CONFLICT}", True),
+        ("Title\n=======\n\nWrite `<<<<<<< HEAD` and `>>>>>>> x`.\n", False),
+        ("<<<<<<< HEAD marks ours,\n>>>>>>> x theirs.\n\nTitle\n=======\n", False),
+    ],
+)
+def test_a_merge_that_was_left_undecided_is_told_from_a_quotation(text: str, is_left: bool) -> None:  # noqa: FBT001
+    assert has_conflict(text) == is_left
+
+
+def test_markers_that_people_left_in_the_text_of_a_page_are_a_problem(loc: Location) -> None:
+    write(loc, "left.md", page("left", "x").encode() + CONFLICT.encode())
+    write(loc, "quoted.md", page("quoted", "x").encode() + f"```\n{CONFLICT}```\n".encode())
+    assert found(loc)[0] == ["experiences/left.md: conflict markers are left in it"]
