@@ -17,7 +17,7 @@ DOORS = {  # library → the only modules that may import it
     "unidiff": {"xpstore.patchfile"},
     "yaml": {"xpstore.frontmatter"},
     "detect_secrets": {"xpstore.redact"},
-    "numpy": {"trainer.stats", "trainer.gate.statistics"},
+    "numpy": {"trainer.stats", "trainer.gate.simulate", "trainer.gate.statistics"},
     "scipy": {"trainer.gate.statistics"},
     "openai": {"trainer.llm"},
     "watchfiles": {"xpstore.watch"},

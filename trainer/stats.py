@@ -1,7 +1,7 @@
 """The statistics of the learners: exact tests, intervals, and how many lessons chance would write.
 
-The only module that imports numpy. scipy.stats takes a second to import: only the gate does (trainer/gate/).
-The learners need one quantile, which Python has.
+Besides the gate's (trainer/gate/), the only module that imports numpy. scipy.stats takes a second to import:
+only the gate does. The learners need one quantile, which Python has.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from xpstore import (
     candidate,
     evaluation,
     evidence,
+    gate_record,
     lock,
     maintain,
     pack,
@@ -40,7 +41,7 @@ from xpstore.git import Move
 from xpstore.resolution import Asking, UnaskedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from xpstore.candidate import Request
     from xpstore.location import Location
@@ -59,6 +60,8 @@ ROUNDS = 12
 """How often a landing starts anew because main has moved."""
 PATIENCE = 3
 """Rounds after which, without gate and signature, one holds the store lock: our own writers cannot win."""
+
+NOT_ASKED = "no gate was asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +91,12 @@ def land(  # noqa: PLR0913  # the options of the verb
     gate: Gate | None = None,
     dry_run: bool = False,
     merge_page: MergePage | None = None,
+    ungated: str = NOT_ASKED,
 ) -> LandingResult:
     """Move main, or the branch `onto`, to what a branch has learned; `merge` makes it one merge commit.
 
     The branch's commit is read once: what is committed to it later stays out. A dry run asks the gate too.
+    Where there is no gate, `ungated` says why, and goes on record with the landing.
     `merge_page` decides pages that both changed, `Asking(resolver)` or a person (by_hand.py); without it, no
     model is asked. It is never called under a lock, and may be asked again where main moves meanwhile.
 
@@ -107,7 +112,7 @@ def land(  # noqa: PLR0913  # the options of the verb
         now = replace(asked, merge_page=asking.known) if is_late and asking else asked
         try:
             with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
-                result = _round(loc, now, gate, dry_run=dry_run)
+                result = _round(loc, now, gate or ungated, dry_run=dry_run)
         except UnaskedError as unasked:  # only under the lock, where no model may be asked
             asked.merge_page(*unasked.question)
             continue
@@ -121,8 +126,8 @@ def land(  # noqa: PLR0913  # the options of the verb
     )
 
 
-def _round(loc: Location, asked: Request, gate: Gate | None, *, dry_run: bool) -> LandingResult | None:
-    """Land on main as it is now; None where it moved meanwhile."""
+def _round(loc: Location, asked: Request, gate: Gate | str, *, dry_run: bool) -> LandingResult | None:
+    """Land on main as it is now; None where it moved meanwhile. A text says why there is no gate."""
     unfinished.check(loc.repo, {asked.ref, asked.main_ref})
     old = candidate.where_to(loc, asked)
     built = reparent.build(loc, asked, old)
@@ -134,11 +139,13 @@ def _round(loc: Location, asked: Request, gate: Gate | None, *, dry_run: bool) -
     with pack.kept(loc.repo.pack_dir, built.objects):  # guards and gate read them as any other commits
         what = candidate.check(loc, what)
         publish.retried(loc.repo, lambda: _check_files(loc, asked, what), asked.main_ref)
-        verdict = gate(what) if gate else None
+        verdict = None if isinstance(gate, str) else gate(what)
+        record = gate_record.ungated(loc, what.new, old, gate) if isinstance(gate, str) else None
     if verdict and verdict.decision != "accept":
         return LandingResult(_STATES[verdict.decision], what, verdict)
     if not dry_run:
-        if not _move(loc, asked, what, built):
+        files = [*built.records, *([gate_record.as_file(record)] if record else [])]
+        if not _move(loc, asked, what, built, files):
             return None
         if built.commits:
             # main has landed: a view of scores that cannot be renewed is for xp verify, and must not hide it
@@ -163,7 +170,13 @@ def _check_files(loc: Location, asked: Request, what: LandingCandidate) -> Liter
     return True
 
 
-def _move(loc: Location, asked: Request, what: LandingCandidate, built: Built) -> bool:
+def _move(
+    loc: Location,
+    asked: Request,
+    what: LandingCandidate,
+    built: Built,
+    files: Sequence[evidence.EvidenceFile],
+) -> bool:
     """Move evidence, candidate and main, in this order; False where main is no longer where it was."""
     is_done = False
 
@@ -171,7 +184,7 @@ def _move(loc: Location, asked: Request, what: LandingCandidate, built: Built) -
         nonlocal is_done
         if loc.tip_of(asked.main_ref) != what.old:
             return True
-        addition = evidence.add(loc, built.records, f"Evidence for landing {asked.branch}")
+        addition = evidence.add(loc, files, f"Evidence for landing {asked.branch}")
         moves = addition.moves(loc.evidence_ref, f"xp: evidence for {asked.main}")
         if _follows(loc, asked, what):
             moves.append(Move(asked.ref, asked.tip, what.new, f"xp land: re-parented on {asked.main}"))

@@ -7,12 +7,17 @@ and so does a merge or rebase that is not finished. Where main is checked out, i
 stay, and one that is in the way stops the landing before anything moves. Only experiences land: a branch that
 changes other files too is for git, or for the site that hosts the repository.
 
+Where xp.toml names an environment and there are gate cases, the gate measures exactly what would land (`xp
+gate --help`), and only what it accepts lands. What it leaves open stays on its branch; --accept-inconclusive
+makes it your decision, and --no-gate lands without a measurement. Both go on record with your name or the
+reason.
+
 JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconclusive" (by a gate),
 "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",
 "merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
 "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
 [commit that main has already], "plans": [plan id], "commits": [as in xp log, oldest first], "verdict":
-{"decision", "reason"} or null}
+{"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate, or ""}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
 a local change says no, or the gate rejects it; 2 when there is no such branch, or the gate cannot tell.
@@ -25,22 +30,26 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trainer.cli.gate import describe as describe_gate
+from trainer.cli.gate_options import gate_options, land_gated
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import counted, emit, paint, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trainer.cli.gate_options import GatedLanding
     from xpstore.candidate import LandingCandidate
     from xpstore.landing import LandingResult
 
-_EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
+EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
 
 
 @click.command(help=__doc__)
 @click.argument("branch", metavar="BRANCH")
 @click.option("--onto", default="", metavar="BRANCH", help="Where to land.  [default: main of xp.toml]")
 @click.option("--merge", is_flag=True, help="Make one merge commit; the branch's own commits stay.")
+@gate_options
 @dry_run_option
 @json_option
 @click.option("--no-input", is_flag=True, help="Never ask. So it is anyway: what needs a person is an error.")
@@ -49,6 +58,7 @@ _EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
 def command(  # noqa: PLR0913  # the options of the verb
     app: App,
     ctx: click.Context,
+    /,
     branch: str,
     *,
     onto: str,
@@ -56,20 +66,22 @@ def command(  # noqa: PLR0913  # the options of the verb
     dry_run: bool,
     as_json: bool,
     no_input: bool,  # noqa: ARG001  # scripts may say so; nothing is asked
+    **given: object,
 ) -> None:
     """Land; see the module's docstring."""
-    from xpstore.landing import land
-
-    result = land(app.location(), branch, onto=onto, merge=merge, dry_run=dry_run)
+    location = app.location()
+    landed = land_gated(app, location, branch, given, onto=onto, merge=merge, dry_run=dry_run)
     if as_json:
-        emit(as_object(result, dry_run=dry_run))
+        emit(as_object(landed.result, dry_run=dry_run, gated=landed))
     else:
-        for line in describe(result, app, dry_run=dry_run):
+        for line in describe(landed.result, app, dry_run=dry_run, gated=landed):
             click.echo(line)
-    ctx.exit(_EXIT[result.state])
+    ctx.exit(EXIT[landed.result.state])
 
 
-def as_object(result: LandingResult, *, dry_run: bool) -> dict[str, object]:
+def as_object(
+    result: LandingResult, *, dry_run: bool, gated: GatedLanding | None = None
+) -> dict[str, object]:
     """Return the result as the `--json` answer shows it."""
     from xpstore.cli.log import as_object as commit_object
 
@@ -88,14 +100,17 @@ def as_object(result: LandingResult, *, dry_run: bool) -> dict[str, object]:
         "plans": list(what.plan_ids),
         "commits": [commit_object(entry) for entry in what.entries],
         "verdict": asdict(result.verdict) if result.verdict else None,
+        "gate": gated.report.model_dump(mode="json") if gated and gated.report else None,
+        "ungated": gated.ungated if gated else "",
     }
 
 
-def describe(result: LandingResult, app: App, *, dry_run: bool) -> Iterator[str]:
+def describe(
+    result: LandingResult, app: App, *, dry_run: bool, gated: GatedLanding | None = None
+) -> Iterator[str]:
     """Yield the result for people, in git's manner: what moved, what came with it, what to type next."""
     what = result.candidate
-    if result.verdict:
-        yield paint(f"Gate: {result.verdict.decision}: {result.verdict.reason}")
+    yield from _verdict(result, gated)
     if result.state == "nothing":
         yield "Everything up-to-date"
         return
@@ -114,12 +129,21 @@ def describe(result: LandingResult, app: App, *, dry_run: bool) -> Iterator[str]
         yield paint(f"  merged: {page.name}, which {what.main} had changed too ({page.verdict}{by})")
     if what.left_out:
         yield paint(f"  left out: {counted(len(what.left_out), 'commit')} that {what.main} has already")
+    if gated and gated.ungated:
+        yield paint(f"  no gate: {gated.ungated}")
     if not dry_run:
         count = sum(len(entry.merged) or 1 for entry in what.entries)
         yield paint(f"{counted(count, 'commit')} landed on {what.main}")
         yield ""
         yield "Next:"
         yield paint(f"  {app.typed()} log {what.main}")
+
+
+def _verdict(result: LandingResult, gated: GatedLanding | None) -> Iterator[str]:
+    if gated and gated.report:
+        yield from describe_gate(gated.report)
+    elif result.verdict:
+        yield paint(f"Gate: {result.verdict.decision}: {result.verdict.reason}")
 
 
 def _how(what: LandingCandidate) -> str:

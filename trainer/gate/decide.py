@@ -222,7 +222,7 @@ class _Sample:
 
     @property
     def lasting(self) -> float:
-        """The part of the squared error that more trials would not lower: the effect differs from case to case.
+        """The part of the squared error that more trials would not lower: cases differ in the effect.
 
         Cases that were tried once tell nothing about it: then it is taken to be none.
         """

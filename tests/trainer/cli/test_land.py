@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 BRANCH = "train/x"
+NO_WORLD = "the store names no environment to measure it in"
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_in_the_manner_of_git(loc, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     old, one, two = git(loc.repo.place, "log", "--reverse", "--format=%H", BRANCH).split()
     assert run(["-C", "s", "land", BRANCH, "--dry-run"]) == 0
-    lines = ["Fast-forward", f"  {one[:9]} Teach a", f"  {two[:9]} Teach b"]
+    lines = ["Fast-forward", f"  {one[:9]} Teach a", f"  {two[:9]} Teach b", f"  no gate: {NO_WORLD}"]
     assert capsys.readouterr().out.splitlines() == [f"Would update {old[:9]}..{two[:9]}", *lines]
     assert git(loc.repo.place, "rev-parse", "main") == old
     assert run(["-C", "s", "land", BRANCH]) == 0
@@ -87,7 +88,8 @@ def test_a_merge_commit_lists_what_it_brings(loc, capsys):
         "Teach a",
         "Teach b",
     ]
-    assert lines[5] == "2 commits landed on release"
+    assert lines[5:7] == [f"  no gate: {NO_WORLD}", "2 commits landed on release"]
+    assert lines[6] == "2 commits landed on release"
 
 
 def test_what_is_left_out_is_counted(loc, capsys):

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.builders import git, make_plan, page, upsert
-from tests.trainer.case_store import install_scripted, make_case_store
+from tests.trainer.case_store import install_scripted
 from tests.trainer.doubles import ScriptedExecutor
+from tests.trainer.gate_store import make_gate_store, settle
 from trainer.gate.measure import Gated, GateOptions, gate, ungateable
 from trainer.store_door import StoreDoor
 from trainer.trials import gate_seed, seed_of
@@ -18,24 +19,10 @@ from xpstore.errors import UsageError
 from xpstore.hashing import content_id
 from xpstore.location import Location
 
-CASES = [f"g{n}" for n in range(24)]
-
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store whose candidates make the agent better, worse, and neither on two dozen cases."""
-    root = make_case_store(tmp_path_factory.mktemp("gate") / "s", train=["a"], gate=CASES, test=["t"])
-    loc = Location.find(root)
-    known = [upsert(name, page(name)) for name in CASES[:12]]
-    commit(loc, [make_plan(loc, *known)], "main")
-    better = [upsert(name, page(name)) for name in CASES[12:18]]
-    commit(loc, [make_plan(loc, *better)], "train/better")
-    commit(loc, [make_plan(loc, upsert("other", page("other")))], "train/neither")
-    git(root, "checkout", "-q", "-b", "train/worse")
-    git(root, "rm", "-q", *(f"experiences/{name}.md" for name in CASES[:6]))
-    git(root, "commit", "-q", "-m", "Forget")
-    git(root, "checkout", "-q", "main")
-    return root
+    return make_gate_store(tmp_path_factory.mktemp("gate") / "s")
 
 
 @pytest.fixture
@@ -52,15 +39,6 @@ def gated(loc: Location, ref: str, against: str = "main", **options: object) -> 
             return await gate(door, new, old, GateOptions(**options))
 
     return asyncio.run(run())
-
-
-def settle(loc: Location, **keys: object) -> None:
-    """Write and commit `[gate]`."""
-    config = Path(loc.repo.place) / "xp.toml"
-    lines = [f"{key} = {value!r}\n" for key, value in keys.items()]
-    text = config.read_text(encoding="utf-8").partition("[gate]")[0]
-    config.write_text(f"{text}[gate]\n{''.join(lines)}\n[environment]\nname = 'scripted'\n", encoding="utf-8")
-    git(config.parent, "commit", "-q", "-am", "Rules")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +84,7 @@ def test_asking_again_runs_nothing_and_says_the_same(loc):
 
 
 def test_an_open_question_may_be_asked_with_more_trials_and_has_less_of_alpha(loc):
-    settle(loc, margin=0.001)
+    settle(Path(loc.repo.place), margin=0.001)
     first = gated(loc, "train/neither")
     assert (first.record.decision, first.record.look) == ("inconclusive", 1)
     assert first.decision.needed is not None
@@ -114,12 +92,12 @@ def test_an_open_question_may_be_asked_with_more_trials_and_has_less_of_alpha(lo
     assert (second.record.trials, second.record.look) == (6, 2)
     fewer = gated(loc, "train/neither", trials=2)
     assert (fewer.record, fewer.ran) == (second.record, 0)
-    settle(loc, margin=0.5)
+    settle(Path(loc.repo.place), margin=0.5)
     assert gated(loc, "train/neither").record.decision == "accept"
 
 
 def test_a_person_may_accept_what_is_left_open_and_is_named(loc):
-    settle(loc, margin=0.001)
+    settle(Path(loc.repo.place), margin=0.001)
     found = gated(loc, "train/neither", accept_inconclusive=True)
     assert (found.record.decision, found.record.decided_by) == ("accept", "person: Pat")
     assert found.record.reason.startswith("Pat accepts it: ")
@@ -166,7 +144,7 @@ def test_trials_that_could_not_be_scored_are_tried_again_and_counted(loc, monkey
     lost = gated(loc, "train/better")
     assert lost.decision.figures is not None
     assert lost.decision.figures.unscored == 4
-    settle(loc, max_unscored=0.01)
+    settle(Path(loc.repo.place), max_unscored=0.01)
     cannot = gated(loc, "train/better")
     assert (cannot.decision.measured, cannot.record.decision) == (False, "inconclusive")
     assert "4 of 96 trials could not be scored" in cannot.record.reason
@@ -183,7 +161,7 @@ def test_a_lesson_that_quotes_a_case_is_refused_before_anything_is_run(loc):
     assert (found.record.decision, found.ran) == ("reject", 0)
     assert "order-g23" in found.record.reason
     assert found.record.leaks
-    settle(loc, leaks="warn")
+    settle(Path(loc.repo.place), leaks="warn")
     assert gated(loc, "train/leaky", "main").ran > 0
 
 
@@ -199,5 +177,5 @@ def test_where_nothing_can_be_measured_it_says_why(loc):
 
 
 def _after(loc: Location, **keys: object) -> str:
-    settle(loc, **keys)
+    settle(Path(loc.repo.place), **keys)
     return ungateable(Location.find(Path(loc.repo.place)), loc.repo.resolve("main"))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.builders import git
+from tests.trainer.gate_store import answer, xp
+from xpstore import evidence
+from xpstore.location import Location
+
+
+@pytest.mark.parametrize(
+    ("branch", "code", "first"),
+    [
+        ("train/better", 0, "ACCEPT, progress: progress: +25.0 points, 6 cases better, 0 worse, p = 0.016"),
+        (
+            "train/neither",
+            0,
+            "ACCEPT: no harm, and no proof of progress: +0.0 points, 0 cases better, 0 worse",
+        ),
+        ("train/worse", 1, "REJECT: it is worse: -25.0 points, 0 cases better, 6 worse, p = 0.016"),
+    ],
+)
+def test_the_answer_is_a_sentence_and_an_exit_code(gate_store, capsys, branch, code, first):
+    main = git(gate_store, "rev-parse", "main")
+    assert xp("gate", branch) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(first)
+    assert lines[-1].startswith("  192 trials run, 0 on record; decision gates/")
+    assert git(gate_store, "rev-parse", "main") == main
+    assert xp("gate", branch) == code
+    again = capsys.readouterr().out.splitlines()
+    assert again[:-1] == lines[:-1]
+    assert again[-1].startswith("  0 trials run, 192 on record; decision gates/")
+
+
+def test_reports_are_written_for_sites_and_programs(gate_store, capsys):
+    assert (
+        xp(
+            "gate",
+            "train/worse",
+            "--json",
+            "--markdown",
+            "r.md",
+            "--junit",
+            "r.xml",
+            "--url",
+            "https://x.example",
+        )
+        == 1
+    )
+    found = answer(capsys)
+    assert (found["exit_code"], found["branch"], found["url"]) == (1, "train/worse", "https://x.example")
+    assert found["again"] == "xp -C s gate train/worse"
+    text = (gate_store / "r.md").read_text(encoding="utf-8")
+    assert text.startswith("<!-- xp-gate ")
+    assert "## Gate: REJECT" in text
+    assert "| `g0` | `++++` | `----` | -100 |" in text
+    suite = ET.parse(gate_store / "r.xml").getroot()[0]  # noqa: S314  # our own
+    assert (suite.get("tests"), suite.get("failures")) == ("25", "7")
+
+
+def test_a_server_keeps_the_decision_where_no_push_can_write(gate_store, capsys):
+    assert xp("gate", "train/better", "--hold", "--json") == 0
+    found = answer(capsys)
+    loc = Location.find(gate_store)
+    held = {path.name: path.read_bytes() for path in (loc.repo.common_dir / "xpstore.gates").iterdir()}
+    paths = [found["path"], *found["record"]["evaluations"]]
+    assert held == {path.rpartition("/")[2]: evidence.read(loc, path) for path in paths}
+
+
+def test_what_main_has_already_needs_no_gate(gate_store, capsys):
+    git(gate_store, "branch", "old", "main")
+    assert xp("gate", "old") == 0
+    assert capsys.readouterr().out == "Everything up-to-date\n"
+    assert xp("gate", "old", "--json") == 0
+    assert answer(capsys) == {"branch": "old", "main": "main", "record": None, "exit_code": 0}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["gate"], "name one BRANCH, or --self-test"),
+        (["gate", "train/better", "--self-test"], "name one BRANCH, or --self-test"),
+        (["gate", "train/none"], "there is no branch 'train/none'"),
+        (["gate", "train/better", "--suite", "other"], "there are no cases in cases/other.jsonl"),
+        (["gate", "train/better", "--markdown", "no/such/file"], "cannot write a report"),
+    ],
+)
+def test_wrong_use_is_named_before_anything_runs(gate_store, capsys, words, why):
+    refs = git(gate_store, "for-each-ref")
+    assert xp(*words) == 2
+    assert why in capsys.readouterr().err
+    assert git(gate_store, "for-each-ref") == refs

@@ -1,0 +1,122 @@
+"""What the command line says of a gate: for `xp gate`, `xp land` and `xp train --land`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from trainer.cli.running import TRIALS, Stages, parallel_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.gate.measure import GateOptions
+    from trainer.gate.report import GateReport
+    from xpstore.cli.app import App
+    from xpstore.landing import LandingResult
+    from xpstore.location import Location
+    from xpstore.merge import MergePage
+
+    Decorated = TypeVar("Decorated", bound=Callable[..., None])
+
+NO_GATE = "--no-gate was given"
+
+
+def accept_option(command: Decorated) -> Decorated:
+    """Add the option by which a person decides."""
+    return click.option(
+        "--accept-inconclusive", is_flag=True, help="You decide what the gate leaves open; on record."
+    )(command)
+
+
+def gate_options(command: Decorated) -> Decorated:
+    """Add the options of what asks a gate before it lands."""
+    command = click.option("--no-gate", is_flag=True, help="Land without a measurement; on record.")(
+        accept_option(parallel_options(command))
+    )
+    return click.option(
+        "--trials", type=TRIALS, metavar="N", help="Attempts at each gate case.  [default: as xp.toml says]"
+    )(command)
+
+
+@dataclass(frozen=True, slots=True)
+class GatedLanding:
+    """What became of a landing, and what the gate said."""
+
+    result: LandingResult
+    report: GateReport | None
+    """None where there was no gate, or nothing to land."""
+    ungated: str
+    """Why there was no gate; "" where there was one."""
+
+
+def options_of(given: Mapping[str, object]) -> GateOptions:
+    """Return what the command line says of a gate."""
+    from trainer.gate.measure import GateOptions
+
+    limit = given["time_limit"]
+    return GateOptions(
+        suite=str(given.get("suite") or ""),
+        trials=int(str(given.get("trials") or 0)),
+        parallel=int(str(given["parallel"])),
+        time_limit=float(limit) if isinstance(limit, (int, float)) else None,
+        accept_inconclusive=bool(given.get("accept_inconclusive")),
+    )
+
+
+def land_gated(  # noqa: PLR0913  # the options of the verb
+    app: App,
+    location: Location,
+    branch: str,
+    given: Mapping[str, object],
+    *,
+    onto: str = "",
+    merge: bool = False,
+    dry_run: bool = False,
+    merge_page: MergePage | None = None,
+) -> GatedLanding:
+    """Land a branch if the gate accepts it; without a gate where there is none to ask, which is recorded.
+
+    Raises UsageError where the gate cannot begin, such as a broken file of cases, and as `landing.land`.
+    """
+    from xpstore.landing import land
+
+    ungated = _ungated(location, onto, given)
+    if ungated:
+        result = land(
+            location,
+            branch,
+            onto=onto,
+            merge=merge,
+            dry_run=dry_run,
+            merge_page=merge_page,
+            ungated=ungated,
+        )
+        return GatedLanding(result, None, ungated if result.state == "landed" else "")
+
+    from trainer.gate.landing import LandingGate
+    from trainer.gate.report import gate_report
+
+    with Stages("Nothing landed; what could be scored is kept.") as stages:
+        ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress)
+        result = land(
+            location, branch, onto=onto, merge=merge, dry_run=dry_run, merge_page=merge_page, gate=ask
+        )
+    again = f"{app.typed()} gate {branch}"
+    report = gate_report(location, result.candidate, ask.gated, again=again) if ask.gated else None
+    return GatedLanding(result, report, "")
+
+
+def _ungated(location: Location, onto: str, given: Mapping[str, object]) -> str:
+    """Return why there is no gate to ask; "" where there is one."""
+    if given["no_gate"]:
+        return NO_GATE
+    tip = location.tip_of(onto or location.config.main)
+    if tip is None or not location.config_at(tip).environment.name:  # what is missing, landing says better
+        return "the store names no environment to measure it in"
+
+    from trainer.gate.measure import ungateable
+
+    return ungateable(location, tip)
