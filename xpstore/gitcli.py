@@ -118,14 +118,15 @@ def _command(args: Sequence[str]) -> list[str]:
     return ["git", "--no-pager", "--literal-pathspecs", "--no-replace-objects", *settings, *args]
 
 
-def start(where: Path, commands: Sequence[Sequence[str]], *, holding: int) -> bool:
+def start(where: Path, commands: Sequence[Sequence[str]], *, holding: int, stdin: str = "") -> bool:
     """Start git in the background and return at once, whether it could be started.
 
-    The commands run one after the other as long as none fails. They outlive this process, run behind all
-    others, and nobody hears what they say. They keep the open file `holding`, and with it a lock on that
-    file, for as long as they run.
+    The commands, the last of which reads `stdin`, run one after the other as long as none fails. They outlive
+    this process, run behind all others, and nobody hears what they say. The open file `holding` stays open,
+    and with it a lock on it, for as long as they run.
     """
-    steps = " && ".join(shlex.join(["nice", *_command(args)]) for args in commands)
+    *first, last = [shlex.join(["nice", *_command(args)]) for args in commands]
+    steps = " && ".join([*first, f"printf %s {shlex.quote(stdin)} | {last}"])
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", f"({steps}) &"],  # the shell ends at once: no process is left to wait for

@@ -2,9 +2,9 @@
 
 Every plan leaves a small pack, and look-ups slow down from about fifty. By itself, after a plan has landed:
 small packs are put together by copying them (fold.py, milliseconds), and when that has made many larger ones,
-git finds the deltas in the background. `git repack --geometric` only folds packs into one that is at least
-twice as large as what it swallows, so each object is written again a few times in its life: n plans cost
-n log n.
+git finds the deltas, packs the refs and writes the commit graph in the background. `git repack --geometric`
+only folds packs into one that is at least twice as large as what it swallows, so each object is written again
+a few times in its life: n plans cost n log n.
 
 Safe beside writers: a pack with a `.keep` is not touched, and no object is ever dropped, reachable or not
 (that is left to the user's own `git gc`, with its two weeks of grace). One process at a time does it; the
@@ -39,6 +39,11 @@ ABANDONED = 600.0
 FACTOR = 2
 """Each pack has at least this many times the objects of all smaller ones together."""
 FILE = "xpstore.maintenance"
+PACK_REFS = ["pack-refs", "--all", "--prune"]
+GRAPH = ["commit-graph", "write", "--stdin-commits", "--changed-paths", "--split", "--no-progress"]
+"""Writes down what each commit changed: `xp log --experience` then skips commits unread."""
+GRAPHED = 1000
+"""Branches that the graph starts from, main first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,9 @@ def maintain(loc: Location) -> Maintained | None:
             lock.clear_stale(repo.common_dir, "packed-refs", lock.STALE_PACKED)
         for command in _repack(repo):
             gitcli.run(repo.place, command)
-        gitcli.run(repo.place, ["pack-refs", "--all", "--prune"])
-        _graph(loc)
+        gitcli.run(repo.place, PACK_REFS)
+        if tips := _tips(loc):
+            gitcli.run(repo.place, GRAPH, stdin=tips.encode())
         derived.drop(repo)  # it is made anew when it is asked for, without what has gathered in it
         return Maintained(before, _packs(repo), swept)
 
@@ -96,7 +102,8 @@ def when_needed(loc: Location) -> bool:
                 fold.fold(repo.pack_dir, small)
                 repo.reopen()
         if _packs(repo) > LARGE:
-            return gitcli.start(repo.place, _repack(repo), holding=handle)
+            commands = [*_repack(repo), PACK_REFS, GRAPH]
+            return gitcli.start(repo.place, commands, holding=handle, stdin=_tips(loc))
     return True
 
 
@@ -124,17 +131,15 @@ OFF = ("0", "false", "no", "off", "")
 """How git's configuration says no; any number but 0 is yes."""
 
 
-def _graph(loc: Location) -> None:
-    """Write the commit graph of all branches but the evidence, with what each commit changed.
+def _tips(loc: Location) -> str:
+    """Return, a line each, the commits that the graph starts from: all branches but the evidence.
 
-    `xp log --experience` then skips commits unread. The evidence branch is never asked what changed a file,
-    and is rewritten when something is forgotten.
+    That branch is never asked what changed a file, and is rewritten when something is forgotten.
     """
-    tips = {tip for ref, tip in loc.repo.refs(layout.HEADS).items() if not ref.endswith("/evidence")}
-    listed = "".join(f"{tip}\n" for tip in sorted(tips)).encode()
-    command = ["commit-graph", "write", "--stdin-commits", "--changed-paths", "--split", "--no-progress"]
-    if listed:
-        gitcli.run(loc.repo.place, command, stdin=listed)
+    refs = loc.repo.refs(layout.HEADS)
+    main = [refs[loc.main_ref]] if loc.main_ref in refs else []
+    tips = [*main, *(tip for ref, tip in refs.items() if not ref.endswith("/evidence"))]
+    return "".join(f"{tip}\n" for tip in list(dict.fromkeys(tips))[:GRAPHED])
 
 
 @contextmanager

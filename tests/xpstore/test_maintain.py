@@ -104,7 +104,7 @@ def wait_for_the_background(loc: Location) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def test_git_finds_the_deltas_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_does_the_rest_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loc = make_store(tmp_path)
     monkeypatch.setattr(maintain, "LARGE", 1)
     text = page("a", *(f"Line {n} of a long page." for n in range(300)))
@@ -120,6 +120,9 @@ def test_git_finds_the_deltas_in_the_background(tmp_path: Path, monkeypatch: pyt
     assert len(after) < len(before) / 2
     assert sum(p.size for p in after) < sum(p.size for p in before) * 2 / 3
     assert f"{text}- 9\n" == texts(loc, "main")["a"]
+    assert list((loc.repo.common_dir / "objects/info/commit-graphs").glob("*.graph"))
+    assert loc.main_ref in (loc.repo.common_dir / "packed-refs").read_text()
+    git(tmp_path, "commit-graph", "verify")
     fsck(tmp_path)
 
 
