@@ -1,1 +1,1 @@
-"""Git entry points: hooks and CI templates call the store from here (to come)."""
+"""Git entry points: what `xp hook` checks, how its shims are installed, and CI templates."""

@@ -1,0 +1,1 @@
+"""The verbs `xp hook` and `xp hooks`."""

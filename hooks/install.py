@@ -1,0 +1,204 @@
+"""Put shims into the folder that git runs hooks from, and take them out again.
+
+Nothing is overwritten. A hook that is there gets a second name beside it, which is never one that is taken,
+before the shim takes its first one; `uninstall` gives it back, so bytes and mode are what they were.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hooks import folder, shim
+from xpstore import gitcli
+from xpstore.errors import RefusedError, RepositoryError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from hooks.folder import Folder
+    from xpstore.git import Repo
+
+DECLARED = "xp.hooks"
+"""The setting of git that names what was installed here, so that a loss shows."""
+_KEPT = re.compile(r"(.+)\.xpstore-\d+")
+_SHARED = (
+    "--shared installs them there all the same; `git config core.hooksPath DIR` chooses a folder for here"
+)
+
+Action = Literal["installed", "chained", "renewed", "unchanged", "removed", "restored", "left"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was done about one hook."""
+
+    hook: str
+    action: Action
+    kept: str = ""
+    """The name of the hook that was there before, which runs first; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One shim that is to be."""
+
+    hook: str
+    path: Path
+    before: bytes | None
+    """What is there now."""
+    there: shim.Shim | None
+    """What it says if it is ours."""
+
+
+def install(repo: Repo, hooks: Sequence[str], program: str, *, shared: bool = False) -> list[Step]:
+    """Install the shims of these hooks; those that are there as they should be stay as they are.
+
+    `program` is where xp is; `shared` allows a folder, or files, that other repositories or clones use too.
+    Raises RefusedError for those without it, RepositoryError where the folder cannot be written. Either
+    way, no hook is lost.
+    """
+    if repo.workdir is None and "pre-commit" in hooks and not (repo.common_dir / "worktrees").is_dir():
+        raise UsageError(
+            f"{repo.place} has no working tree: nobody commits there",
+            hint="--server installs what checks pushes",
+        )
+    where = folder.find(repo)
+    if where.shared_with and not shared:
+        raise RefusedError(f"the hooks in {where.path} are run by {where.shared_with}", hint=_SHARED)
+    wanted = [_look(where.path, hook) for hook in hooks]
+    for each in wanted:
+        is_foreign = each.before is not None and each.there is None
+        if is_foreign and not shared and folder.is_tracked(repo, each.path):
+            raise RefusedError(
+                f"{each.path} is a file of the project: moving it would change it for everybody",
+                hint=f'add a line to it: xp hook {each.hook} "$@" || exit; or move it anyway with --shared',
+            )
+    try:
+        where.path.mkdir(parents=True, exist_ok=True)
+        steps = [_put(each, program) for each in wanted]
+    except OSError as error:
+        raise RepositoryError(
+            f"cannot install hooks in {where.path}: {error.strerror or error}",
+            hint="xp hooks doctor says what is there",
+        ) from error
+    declared = [hook for hook in shim.KNOWN if hook in {*declared_here(repo), *hooks}]
+    gitcli.run(repo.place, ["config", "--local", DECLARED, " ".join(declared)])
+    return steps
+
+
+def uninstall(repo: Repo) -> list[Step]:
+    """Take all shims out of the folder, and give the hooks that were there their names back.
+
+    Raises RepositoryError where the folder cannot be written.
+    """
+    where = folder.find(repo)
+    try:
+        steps = [*_restore(where)]
+    except OSError as error:
+        raise RepositoryError(
+            f"cannot change {where.path}: {error.strerror or error}",
+            hint="run it again when it can be written",
+        ) from error
+    if declared_here(repo):
+        gitcli.run(repo.place, ["config", "--local", "--unset-all", DECLARED])
+        _drop_section(repo, "xp")
+    return steps
+
+
+def declared_here(repo: Repo) -> list[str]:
+    """Return the hooks that were installed in this repository and not taken out since."""
+    done = gitcli.attempt(repo.place, ["config", "--local", "--get", DECLARED])
+    return done.out.decode("utf-8", "replace").split()
+
+
+def shims(where: Path) -> dict[str, shim.Shim]:
+    """Return file name → shim of every shim in a folder, whatever its file is called now."""
+    found: dict[str, shim.Shim] = {}
+    for file in sorted(where.iterdir()) if where.is_dir() else []:
+        ours = shim.read(file.read_bytes()) if file.is_file() and not file.is_symlink() else None
+        if ours:
+            found[file.name] = ours
+    return found
+
+
+def orphans(where: Path) -> list[str]:
+    """Return the kept hooks that no shim runs any more: somebody has overwritten it."""
+    run = {ours.kept for ours in shims(where).values()}
+    files = sorted(file.name for file in where.iterdir()) if where.is_dir() else []
+    return [name for name in files if _KEPT.fullmatch(name) and name not in run]
+
+
+def _look(where: Path, hook: str) -> _Wanted:
+    path = where / hook
+    if path.is_dir():
+        raise RefusedError(f"{path} is a folder", hint="git runs files; move it away")
+    before: bytes | None = None
+    try:
+        before = path.read_bytes()
+    except FileNotFoundError:
+        before = b"" if path.is_symlink() else None  # a link to nothing is somebody's, too
+    except OSError as error:
+        raise RepositoryError(f"cannot read {path}: {error.strerror or error}") from error
+    return _Wanted(hook, path, before, shim.read(before) if before and not path.is_symlink() else None)
+
+
+def _put(wanted: _Wanted, program: str) -> Step:
+    path, before, there = wanted.path, wanted.before, wanted.there
+    kept = there.kept if there else ""
+    was = b"" if before is None else before
+    if there and kept:
+        was = (path.parent / kept).read_bytes() if (path.parent / kept).is_file() else b""
+    if before is not None and there is None:
+        kept = _keep(path)
+    text = shim.render(wanted.hook, program, kept, was).encode("utf-8", "surrogateescape")
+    if there and before == text and os.access(path, os.X_OK):
+        return Step(wanted.hook, "unchanged", kept)
+    draft = path.with_name(f".{path.name}.xpstore-draft")
+    draft.write_bytes(text)
+    draft.chmod(0o755)
+    draft.replace(path)
+    return Step(wanted.hook, "renewed" if there else "chained" if kept else "installed", kept)
+
+
+def _keep(path: Path) -> str:
+    """Give a hook its second name, which nothing has, and return it."""
+    number = 1
+    while True:
+        kept = path.with_name(f"{path.name}.xpstore-{number}")
+        try:
+            os.link(path, kept, follow_symlinks=False)  # fails where the name is taken
+        except FileExistsError:
+            if os.path.samestat(kept.lstat(), path.lstat()):  # an installation that was stopped here
+                return kept.name
+            number += 1
+        else:
+            return kept.name
+
+
+def _restore(where: Folder) -> Iterator[Step]:
+    for name, ours in shims(where.path).items():
+        kept = where.path / ours.kept if ours.kept else None
+        if kept and os.path.lexists(kept):
+            kept.replace(where.path / name)
+            yield Step(ours.hook, "restored", ours.kept)
+        else:
+            (where.path / name).unlink()
+            yield Step(ours.hook, "removed", ours.kept)
+    for name in orphans(where.path):
+        hook = name.rpartition(".")[0]
+        if os.path.lexists(where.path / hook):
+            yield Step(hook, "left", name)  # newer than what we kept: both stay
+        else:
+            (where.path / name).rename(where.path / hook)
+            yield Step(hook, "restored", name)
+
+
+def _drop_section(repo: Repo, section: str) -> None:
+    """Remove the header of a section of the configuration in which nothing is left."""
+    pattern = rf"^{section}\."
+    if gitcli.attempt(repo.place, ["config", "--local", "--get-regexp", pattern]).code:
+        gitcli.attempt(repo.place, ["config", "--local", "--remove-section", section])

@@ -1,0 +1,159 @@
+"""What may happen to the branch that agents read: it fast-forwards, to experiences that a gate has accepted.
+
+A push that leaves the experiences as they are passes: code is for whoever reviews code. What decides is the
+store as it is before the push: its limits, its thresholds, its cases.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
+
+from hooks import belief, changes, page_rules
+from hooks.remark import Remark
+from xpstore import layout
+from xpstore.evaluation import experiences_at
+from xpstore.location import stores_at
+from xpstore.objects import EMPTY_TREE
+from xpstore.snapshot import SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hooks.belief import Disbelief, Found
+    from hooks.trust import Trust
+    from xpstore.git import Repo
+    from xpstore.location import Location
+
+MOST_STEPS = 1_000
+"""Commits of one push whose experiences are looked at one by one."""
+_SHOWN = 10
+
+
+def guarded(repo: Repo, ref: str, commit: str) -> list[Location]:
+    """Return the stores that have this branch as the one that agents read, as they are at a commit of it."""
+    found, _ = stores_at(repo, repo.commit(commit).tree)
+    return [loc for loc in found if loc.main_ref == ref]
+
+
+def check_first(loc: Location, new: str) -> list[Remark]:
+    """Return what speaks against a branch that begins with a store: there is nothing to compare it with."""
+    return [*_pages(loc, EMPTY_TREE, new)][:_SHOWN]
+
+
+def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust) -> list[Remark]:
+    """Return what speaks against moving a store's main branch from one commit to another.
+
+    `loc` is the store at `old`; `evidence` is the tip of its evidence after the push. Raises RepositoryError
+    where something cannot be read.
+    """
+    main = loc.config.main
+    if not loc.repo.is_ancestor(old, new):
+        hint = f"git pull --rebase, or xp sync; git revert undoes what is on {main}"
+        return [Remark(f"{main} only moves forward: {new[:12]} does not contain {old[:12]}", hint)]
+    moved = _settings(loc, new, frees_gate=trust.frees_gate)
+    if moved:
+        return moved
+    before, after = experiences_at(loc, old), experiences_at(loc, new)
+    if before == after:
+        return []
+    found = [*_pages(loc, before, new)][:_SHOWN]
+    return found or _gate(loc, old, new, evidence, trust)
+
+
+def _settings(loc: Location, new: str, *, frees_gate: bool) -> list[Remark]:
+    """Return what a push would change of the store so that the next one is checked by other rules."""
+    hint = "the server's owner can move a store: by git itself, on the server"
+    found, unreadable = stores_at(loc.repo, loc.repo.commit(new).tree)
+    same = [there for there in found if there.config.id == loc.config.id]
+    if not same:
+        why = f": {unreadable.message}" if unreadable else ""
+        return [Remark(f"the push takes the store {loc.config.id} away from {loc.config.main}{why}", hint)]
+    here = next((there for there in same if there.prefix == loc.prefix), same[0])
+    for key in ("main", "name"):
+        if getattr(here.config, key) != getattr(loc.config, key):
+            return [Remark(f"the push changes `{key}` of xp.toml, by which the store is known here", hint)]
+    if here.config.gate != loc.config.gate and not frees_gate:
+        allow = "where that is wanted: git config xp.allowGateChange true, on the server, until it is pushed"
+        return [Remark("the push changes [gate] of xp.toml, by which the next push would be judged", allow)]
+    return []
+
+
+def _pages(loc: Location, before: str, new: str) -> Iterator[Remark]:
+    """Yield what is wrong with the experiences that a push changes, by the limits of before."""
+    here = loc.at(new)
+    repo, folder = loc.repo, here.in_tree(layout.EXPERIENCES)
+    tree = repo.commit(new).tree
+    entry = repo.entry(tree, folder)
+    if entry and not entry.is_tree:
+        yield Remark(f"{folder} is no folder", "experiences are files in it")
+        return
+    changed = changes.between(repo, before, entry.id if entry else EMPTY_TREE, folder)
+    names = repo.folder(tree, folder).names()
+    pages = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+    at = len(folder) + 1
+    created = {c.path[at:].removesuffix(SUFFIX) for c in changed if c.after and not c.before}
+    yield from page_rules.check_names(created & set(pages), pages, folder)
+    for change in changed:
+        yield from page_rules.check_change(repo, change, folder, loc.config.limits)
+
+
+def _gate(loc: Location, old: str, new: str, evidence: str | None, trust: Trust) -> list[Remark]:
+    """Return why no accepted decision leads from the experiences of `old` to those of `new`.
+
+    Several landings may be pushed at once: then each has its own, from what the one before it has left.
+    """
+    court = belief.Court(loc, old, evidence, trust)
+    start, end = experiences_at(loc, old), experiences_at(loc, new)
+    steps = _steps(loc, old, new) | {start, end}
+    known = court.decisions(steps)
+    todo, seen = deque([start]), {start}
+    refused: list[tuple[Found, Disbelief]] = []
+    while todo:
+        here = todo.popleft()
+        for found in (each for each in known if each.record.baseline == here):
+            after = found.record.experiences
+            if after in seen or after not in steps:
+                continue
+            try:
+                court.check(found)
+            except belief.Disbelief as error:
+                refused.append((found, error))
+                continue
+            if after == end:
+                return []
+            seen.add(after)
+            todo.append(after)
+    return [_why(loc, known, refused, start, end)]
+
+
+def _steps(loc: Location, old: str, new: str) -> set[str]:
+    """Return the trees of experiences between two commits, along first parents."""
+    line = takewhile(lambda commit: commit.id != old, loc.repo.first_parents(new))
+    return {experiences_at(loc, commit.id) for commit in islice(line, MOST_STEPS)}
+
+
+def _why(
+    loc: Location,
+    known: Sequence[Found],
+    refused: Sequence[tuple[Found, Disbelief]],
+    start: str,
+    end: str,
+) -> Remark:
+    what = f"the experiences of {loc.config.main}"
+    direct = [error for found, error in refused if found.record.experiences == end]
+    for error in (*direct, *(error for _, error in refused)):
+        return Remark(f"{what} stay: {error.why}", error.hint)
+    others = [
+        found.record for found in known if found.record.experiences == end and found.record.baseline != start
+    ]
+    if others:
+        text = (
+            f"{what} stay: the gate has compared these with {others[-1].baseline[:12]}, not with {start[:12]}"
+        )
+        return Remark(text, "xp land brings the branch up to date and measures it again")
+    return Remark(
+        f"{what} stay: no gate has looked at exactly these ({end[:12]})",
+        "xp land BRANCH measures and lands; xp sync pushes main together with its evidence",
+    )

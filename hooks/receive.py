@@ -1,0 +1,103 @@
+"""What a server makes of a push: the refs of a store against the rules of each. Everything else passes.
+
+`pre-receive` sees all refs of a push before one of them moves, so main may come together with the evidence
+for it: it is the gate. `update` sees one ref; evidence counts only if it is here already, so where nothing
+but `update` can be installed, evidence is pushed first. Both read objects that are not the repository's own
+yet; git keeps them apart until the push is accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hooks import growth, main_rules, notes_rules
+from hooks.remark import Remark
+from xpstore import layout
+from xpstore.config import FORMAT, StoreConfig
+from xpstore.errors import UsageError
+from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hooks.trust import Trust
+    from xpstore.git import Repo
+
+_EVIDENCE = re.compile(rf"{layout.HEADS}xp/(?:([^/]+)/)?evidence")
+_NOTES = re.compile(r"refs/notes/xp-eval(?:-(.+))?")
+_LINE = re.compile("([0-9a-f]{40}) ([0-9a-f]{40}) (.+)")
+_NONE = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One ref of a push; None = it is made, or deleted."""
+
+    ref: str
+    old: str | None
+    new: str | None
+
+
+def parse(text: str) -> list[Update]:
+    """Return what git says to pre-receive: a line `<old> <new> <ref>` for each ref."""
+    found = [_LINE.fullmatch(line) for line in text.split("\n") if line]
+    if not all(found):
+        raise UsageError("pre-receive was not told what is pushed", hint="githooks(5) says how git starts it")
+    return [update(match[3], match[1], match[2]) for match in found if match]
+
+
+def update(ref: str, old: str, new: str) -> Update:
+    """Return one ref of a push from its name and ids as git gives them."""
+    return Update(ref, _id(old), _id(new))
+
+
+def check(repo: Repo, updates: Sequence[Update], trust: Trust) -> list[Remark]:
+    """Return what speaks against a push; all of it, so that it can be put right at once."""
+    return [
+        Remark(f"{each.ref.removeprefix(layout.HEADS)}: {remark.text}", remark.hint, blocks=remark.blocks)
+        for each in updates
+        for remark in _check(repo, each, {u.ref: u.new for u in updates}, trust)
+    ]
+
+
+def _check(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust) -> Iterator[Remark]:
+    if match := _EVIDENCE.fullmatch(each.ref):
+        loc = _store(repo, match[1])
+        if each.new is None:
+            yield Remark("evidence is for good, it cannot be deleted", "xp forget removes a rollout")
+        else:
+            yield from growth.check(loc, each.old, each.new)
+    elif match := _NOTES.fullmatch(each.ref):
+        loc = _store(repo, match[1])
+        if each.new is not None:
+            yield from notes_rules.check(loc, each.old, each.new, _evidence(loc, pushed))
+    elif each.ref.startswith(layout.HEADS):
+        yield from _branch(repo, each, pushed, trust)
+
+
+def _branch(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust) -> Iterator[Remark]:
+    if each.old is None:
+        for loc in main_rules.guarded(repo, each.ref, each.new) if each.new else ():
+            yield from main_rules.check_first(loc, each.new or "")
+        return
+    for loc in main_rules.guarded(repo, each.ref, each.old):
+        if each.new is None:
+            yield Remark("agents read it, it cannot be deleted", "the server's owner can, on the server")
+        else:
+            yield from main_rules.check(loc, each.old, each.new, _evidence(loc, pushed), trust)
+
+
+def _evidence(loc: Location, pushed: dict[str, str | None]) -> str | None:
+    """Return where a store's evidence will be after the push."""
+    return pushed.get(loc.evidence_ref) or loc.repo.ref(loc.evidence_ref)
+
+
+def _store(repo: Repo, name: str | None) -> Location:
+    """Return a store by what its refs say of it: its name. Evidence may come before its pages do."""
+    return Location(repo, "", StoreConfig(FORMAT, "0", name or ""))
+
+
+def _id(text: str) -> str | None:
+    return None if text == _NONE else text

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hooks import main_rules
+from hooks.trust import Trust
+from tests.builders import git, page
+from tests.gated import HARM, make_desk
+
+
+@pytest.fixture(params=["", "agents/desk"], ids=["root", "prefix"])
+def desk(tmp_path, request):
+    return make_desk(tmp_path, request.param)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    return make_desk(tmp_path)
+
+
+def said(desk, old, new, *, frees_gate=False):
+    signers = desk.key.with_name("signers")
+    signers.write_text(f"ci {desk.key.with_suffix('.pub').read_text()}")
+    shelf = desk.loc.repo.ref(desk.loc.evidence_ref)
+    (loc,) = main_rules.guarded(desk.loc.repo, "refs/heads/main", old)
+    trust = Trust(signers, frees_gate=frees_gate)
+    return [r.text for r in main_rules.check(loc, old, new, shelf, trust)]
+
+
+def commit(desk, path, text, message="Edit"):
+    file = desk.root / desk.loc.in_tree(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    git(desk.root, "add", ".")
+    git(desk.root, "commit", "-q", "-m", message)
+    return desk.main
+
+
+def test_code_passes_without_a_gate(desk):
+    old = desk.main
+    (desk.root / "code.py").write_text("1")
+    git(desk.root, "add", ".")
+    git(desk.root, "commit", "-q", "-m", "Code")
+    assert said(desk, old, desk.main) == []
+
+
+def test_what_a_gate_has_accepted_passes_and_nothing_else(desk):
+    old, new = desk.main, desk.learn("refunds")
+    (text,) = said(desk, old, new)
+    assert text.startswith("the experiences of main stay: no gate has looked at exactly these (")
+    desk.accepted(old, new)
+    assert said(desk, old, new) == []
+    (text,) = said(desk, old, desk.learn("returns"))  # by a person, on top of what was measured
+    assert "no gate has looked at exactly these" in text
+
+
+def test_the_same_experiences_pass_on_any_commit(plain):
+    old = plain.main
+    git(plain.root, "checkout", "-q", "-b", "train/run")
+    plain.accepted(old, plain.learn("refunds"))
+    git(plain.root, "checkout", "-q", "main")
+    git(plain.root, "merge", "-q", "--squash", "train/run")
+    git(plain.root, "commit", "-q", "-m", "Squashed")
+    assert said(plain, old, plain.main) == []
+
+
+def test_two_landings_may_be_pushed_at_once_if_each_was_measured(plain):
+    old, one = plain.main, plain.learn("one")
+    two = plain.learn("two")
+    plain.accepted(one, two)
+    (text,) = said(plain, old, two)
+    assert "has compared these with" in text
+    plain.accepted(old, one)
+    assert said(plain, old, two) == []
+    assert said(plain, old, commit(plain, "code.py", "1")) == []
+
+
+def test_a_path_through_experiences_that_never_were_on_main_is_none(plain):
+    old = plain.main
+    git(plain.root, "checkout", "-q", "-b", "side")
+    other = plain.learn("other")
+    git(plain.root, "checkout", "-q", "main")
+    new = plain.learn("new")
+    plain.accepted(old, other)
+    plain.accepted(other, new)
+    (text,) = said(plain, old, new)
+    assert "has compared these with" in text
+
+
+def test_a_harmful_one_is_refused_with_what_the_gate_says(plain):
+    old, new = plain.main, plain.learn("harm")
+    record = plain.gate(old, new, HARM)
+    plain.sign(record)
+    (text,) = said(plain, old, new)
+    assert text == f"the experiences of main stay: the gate says reject: {record.reason}"
+
+
+def test_one_that_was_measured_against_an_older_main_is_refused(plain):
+    first = plain.main
+    git(plain.root, "checkout", "-q", "-b", "train/run")
+    candidate = plain.learn("candidate")
+    plain.accepted(first, candidate)
+    git(plain.root, "checkout", "-q", "main")
+    moved = plain.learn("meanwhile")
+    git(plain.root, "checkout", "-q", "train/run")
+    git(plain.root, "rebase", "-q", "main")
+    (text,) = said(plain, moved, git(plain.root, "rev-parse", "HEAD"))
+    assert "no gate has looked at exactly these" in text  # not even the tree is the one that was measured
+
+
+def test_main_only_moves_forward(plain):
+    old, new = plain.main, plain.learn("new")
+    plain.accepted(old, new)
+    assert said(plain, new, old) == [f"main only moves forward: {old[:12]} does not contain {new[:12]}"]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (lambda text: re.sub('id = ".*"', 'id = "1234"', text), "takes the store .* away"),
+        (lambda text: text.replace('main = "main"', 'main = "other"'), "changes `main` of xp.toml"),
+        (lambda text: 'name = "x"\n' + text, "changes `name` of xp.toml"),
+        (lambda text: "format = 99\n" + text.replace("format = 1\n", ""), "newer than this program"),
+        (lambda text: "[\n" + text, "takes the store .* away"),
+        (lambda text: text + "\n[gate]\nmargin = 1.0\n", "changes .gate. of xp.toml"),
+    ],
+)
+def test_no_push_changes_the_rules_for_the_next_one(plain, change, wanted):
+    old = plain.main
+    config = plain.root / "xp.toml"
+    text = re.sub(r"\n# [^\n]*\n\[gate\](\n[^\n\[]+)*", "", config.read_text())
+    new = commit(plain, "xp.toml", change(text))
+    (found,) = said(plain, old, new)
+    assert re.search(wanted, found), found
+
+
+def test_the_owner_of_the_server_can_let_thresholds_change(plain):
+    old = plain.main
+    text = re.sub("margin = 0.1", "margin = 0.2", (plain.root / "xp.toml").read_text())
+    new = commit(plain, "xp.toml", text)
+    assert len(said(plain, old, new)) == 1
+    assert said(plain, old, new, frees_gate=True) == []
+
+
+def test_a_store_may_move_to_another_folder_with_its_experiences(desk):
+    old = desk.main
+    (desk.root / "elsewhere").mkdir()
+    for name in ("xp.toml", "experiences", "cases"):
+        git(desk.root, "mv", desk.loc.in_tree(name), f"elsewhere/{name}")
+    git(desk.root, "commit", "-q", "-m", "Move")
+    moved = desk.main
+    assert said(desk, old, moved) == []
+    desk = desk.at_prefix("elsewhere")
+    new = desk.learn("refunds")
+    assert len(said(desk, old, new)) == 1
+    desk.accepted(old, new)
+    assert said(desk, old, new) == []
+
+
+def test_names_links_and_limits_hold_for_people_too(plain):
+    old = plain.main
+    (plain.root / "experiences" / "link.md").symlink_to("/etc/passwd")
+    (plain.root / "experiences" / "BEGIN.md").write_text(page("BEGIN"))
+    (plain.root / "experiences" / "long.md").write_text("x\n" * 1001)
+    commit(plain, "experiences/.gitattributes", "* filter=evil\n")
+    plain.accepted(old, plain.main)
+    assert said(plain, old, plain.main) == [
+        "experiences: experience 'BEGIN' would be the twin of 'begin'",
+        "experiences/.gitattributes: .gitattributes would tell git what to do",
+        "experiences/link.md: it is a symbolic link or a submodule, and neither is followed",
+        "experiences/long.md: lines: 1001, the limit is 1000",
+    ]
+
+
+def test_the_limits_are_those_of_main_before_the_push(plain):
+    old = plain.main
+    (plain.root / "experiences" / "long.md").write_text("x\n" * 1001)
+    text = (plain.root / "xp.toml").read_text().replace("file_lines = 1000", "file_lines = 9000")
+    new = commit(plain, "xp.toml", text)
+    plain.accepted(old, new)
+    assert said(plain, old, new) == ["experiences/long.md: lines: 1001, the limit is 1000"]
+
+
+def test_the_folder_stays_a_folder(plain):
+    old = plain.main
+    git(plain.root, "rm", "-q", "-r", "experiences")
+    (plain.root / "experiences").symlink_to("/etc")
+    git(plain.root, "add", ".")
+    git(plain.root, "commit", "-q", "-m", "Link")
+    assert said(plain, old, plain.main) == ["experiences is no folder"]
+
+
+def test_only_the_branch_that_agents_read_is_guarded(plain):
+    repo = plain.loc.repo
+    assert [loc.config.id for loc in main_rules.guarded(repo, "refs/heads/main", plain.main)] == [
+        plain.loc.config.id
+    ]
+    assert main_rules.guarded(repo, "refs/heads/feature", plain.main) == []
+
+
+def test_a_branch_that_begins_with_a_store_has_good_pages(plain):
+    assert main_rules.check_first(plain.loc, plain.main) == []
+    new = commit(plain, "experiences/b c.md", "x")
+    assert [r.text[:22] for r in main_rules.check_first(plain.loc, new)] == ["experiences/b c.md: in"]

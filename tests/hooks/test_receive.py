@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from hooks import receive
+from hooks.receive import Update
+from hooks.trust import Trust
+from tests.builders import git
+from tests.gated import make_desk, make_server, server_store
+from xpstore.errors import UsageError
+
+MAIN, EVIDENCE, NOTES = "refs/heads/main", "refs/heads/xp/evidence", "refs/notes/xp-eval"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return make_desk(tmp_path)
+
+
+def said(desk, *updates, place=None):
+    repo = place or desk.loc.repo
+    signers = desk.key.with_name("signers")
+    signers.write_text(f"ci {desk.key.with_suffix('.pub').read_text()}")
+    return [r.text for r in receive.check(repo, updates, Trust(signers))]
+
+
+def test_main_may_come_together_with_the_evidence_for_it(desk, tmp_path):
+    server = make_server(desk, tmp_path / "server.git")
+    old, new = desk.main, desk.learn("refunds")
+    desk.accepted(old, new)
+    refs = [MAIN, EVIDENCE, NOTES]
+    git(desk.root, "push", "-q", str(server), *(f"{ref}:refs/pushed/{n}" for n, ref in enumerate(refs)))
+    loc = server_store(server)
+    main, shelf, notes = (loc.repo.ref(f"refs/pushed/{n}") for n in range(3))
+    both = [Update(MAIN, old, main), Update(EVIDENCE, None, shelf), Update(NOTES, None, notes)]
+    assert said(desk, *both, place=loc.repo) == []
+    assert said(desk, *reversed(both), place=loc.repo) == []
+    # `update` sees one at a time: evidence counts once it is here
+    (alone,) = said(desk, both[0], place=loc.repo)
+    assert alone.startswith("main: the experiences of main stay: no gate has looked at exactly these")
+    assert len(said(desk, both[2], place=loc.repo)) == 2
+    git(server, "update-ref", EVIDENCE, shelf)
+    assert said(desk, both[0], place=loc.repo) == said(desk, both[2], place=loc.repo) == []
+
+
+def test_the_branches_of_a_store_are_not_deleted(desk):
+    desk.measure(desk.main)
+    shelf = desk.loc.repo.ref(EVIDENCE)
+    assert said(desk, Update(MAIN, desk.main, None)) == ["main: agents read it, it cannot be deleted"]
+    assert said(desk, Update(EVIDENCE, shelf, None)) == [
+        "xp/evidence: evidence is for good, it cannot be deleted"
+    ]
+    assert said(desk, Update(NOTES, desk.loc.repo.ref(NOTES), None)) == []  # made again at any time
+
+
+def test_branches_of_code_are_nobodys_business(desk):
+    bad = git(desk.root, "commit-tree", "-m", "x", f"{desk.main}^{{tree}}")
+    for old, new in ((desk.main, bad), (desk.main, None), (None, bad)):
+        assert said(desk, Update("refs/heads/feature", old, new)) == []
+        assert said(desk, Update("refs/tags/v1", old, new)) == []
+
+
+def test_the_first_push_begins_the_store(desk):
+    assert said(desk, Update(MAIN, None, desk.main)) == []
+    bad = desk.learn("b c")
+    assert said(desk, Update(MAIN, None, bad))[0].startswith("main: experiences/b c.md: invalid")
+
+
+def test_evidence_of_a_named_store_only_grows_too(desk):
+    desk.measure(desk.main)
+    first = desk.loc.repo.ref(EVIDENCE)
+    desk.measure(desk.main, ["case-01"])
+    second = desk.loc.repo.ref(EVIDENCE)
+    ref = "refs/heads/xp/second/evidence"
+    assert said(desk, Update(ref, first, second)) == []
+    assert said(desk, Update(ref, second, first)) == [
+        "xp/second/evidence: evidence was rewritten: the push does not continue the branch"
+    ]
+
+
+def test_all_that_is_wrong_is_said_at_once(desk):
+    desk.measure(desk.main)
+    found = said(desk, Update(MAIN, desk.main, None), Update(EVIDENCE, desk.loc.repo.ref(EVIDENCE), None))
+    assert [text.partition(":")[0] for text in found] == ["main", "xp/evidence"]
+
+
+def test_what_git_says_is_read_whatever_the_refs_are_called():
+    a, b, none = "a" * 40, "b" * 40, "0" * 40
+    text = f"{a} {b} refs/heads/with space\n{none} {b} refs/heads/ü\n{a} {none} {MAIN}\n"
+    assert receive.parse(text) == [
+        Update("refs/heads/with space", a, b),
+        Update("refs/heads/ü", None, b),
+        Update(MAIN, a, None),
+    ]
+    assert receive.parse("") == []
+    with pytest.raises(UsageError):
+        receive.parse("a b c\n")
