@@ -29,7 +29,10 @@ LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Give it to an agent", ("context", "search", "watch")),
     ("Change your mind", ("bisect", "revert", "promote", "deprecate", "archive", "forget")),
     ("Share it", ("sync", "publish")),
-    ("Check and set up", ("verify", "repair", "maintain", "hooks", "hook", "ci", "merge-driver", "completion")),
+    (
+        "Check and set up",
+        ("verify", "repair", "maintain", "hooks", "hook", "ci", "merge-driver", "completion"),
+    ),
 )
 OTHERS = "Further commands"
 

@@ -1,0 +1,114 @@
+"""The workflows that `xp ci init` writes, each step of them run with bash on a real repository."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hooks import ci_init
+from tests.builders import git
+from tests.site_runner import Site, serving
+from tests.trainer.case_store import install_scripted
+from tests.trainer.gate_store import make_gate_store
+from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.site_runner import Job
+
+EVIDENCE = "refs/heads/xp/evidence"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A site that hosts a store with pull requests 7 (it gets better) and 8 (it gets worse)."""
+    desk = make_gate_store(tmp_path / "desk")
+    loc = Location.find(desk)
+    ci_init.write(loc, ci_init.plan(loc, "github", "xpstore==0.1.0"))
+    git(desk, "add", ".github")
+    git(desk, "commit", "-qm", "Gate in CI")
+    for number, branch in ((7, "better"), (8, "worse")):
+        git(desk, "update-ref", f"refs/pull/{number}/head", f"train/{branch}")
+    git(tmp_path, "clone", "-q", "--mirror", "desk", "origin.git")
+    (tmp_path / "machines").mkdir()
+    with serving() as (api, comments, calls):
+        yield Site(
+            tmp_path / "origin.git",
+            tmp_path / "machines",
+            install_scripted(tmp_path / "site"),
+            api,
+            comments,
+            calls,
+        )
+
+
+def gate(site: Site, number: int) -> tuple[Job, Job]:
+    head = git(site.origin, "rev-parse", f"refs/pull/{number}/head")
+    table = {
+        "github.event.pull_request.number": str(number),
+        "github.event.pull_request.head.sha": head,
+        "github.server_url": "https://site.example",
+        "github.repository": "pat/desk",
+        "github.token": "secret",
+    }
+    file = site.origin.parent / "desk" / ".github" / "workflows" / "xp-gate.yml"
+    return site.run(file, "gate", table), site.run(file, "report", table)
+
+
+def land(site: Site, branch: str) -> Job:
+    file = site.origin.parent / "desk" / ".github" / "workflows" / "xp-land.yml"
+    accept = "inputs.accept_inconclusive && '--accept-inconclusive' || ''"
+    return site.run(file, "land", {"inputs.branch || github.head_ref": branch, accept: ""})
+
+
+def test_a_pull_request_is_gated_commented_on_and_landed(site):
+    gated, reported = gate(site, 7)
+    assert gated.is_green, gated.log
+    assert reported.is_green, reported.log
+    assert "## Gate: ACCEPT, progress" in gated.summary.read_text()
+    assert "    test on " in gated.summary.read_text()
+    assert (gated.temp / "xp" / "junit.xml").is_file()
+    assert "gates" in git(site.origin, "ls-tree", "--name-only", EVIDENCE).split()
+    [comment] = site.comments[7]
+    assert "ACCEPT, progress" in comment["body"]
+    assert "https://site.example/pat/desk/actions/runs/99" in comment["body"]
+
+    before = git(site.origin, "rev-parse", "main")
+    landed = land(site, "train/better")
+    assert landed.is_green, landed.log
+    main, branch = git(site.origin, "rev-parse", "main", "train/better").split()
+    assert main == branch != before
+    assert git(site.origin, "merge-base", before, main) == before
+    assert "0 trials run" in landed.log  # what the pull request has paid for
+    assert "landed on main" in landed.summary.read_text()
+
+
+@pytest.mark.stress
+def test_a_harmful_pull_request_is_not_landed_and_its_comment_is_written_over(site):
+    gated, reported = gate(site, 8)
+    assert [name for name, ok in gated.results.items() if not ok] == ["Gate"], gated.log
+    assert reported.is_green, reported.log
+    assert "## Gate: REJECT" in gated.summary.read_text()
+    assert "REJECT" in site.comments[8][0]["body"]
+
+    before = git(site.origin, "rev-parse", "main")
+    refused = land(site, "train/worse")
+    assert [name for name, ok in refused.results.items() if not ok] == ["Land"], refused.log
+    assert git(site.origin, "rev-parse", "main") == before
+
+    assert gate(site, 8)[1].is_green
+    assert len(site.comments[8]) == 1
+
+
+@pytest.mark.stress
+def test_a_gate_that_does_not_finish_says_so(site):
+    shutil.rmtree(site.python_path)  # the environment is not installed there
+    gated, reported = gate(site, 7)
+    assert not gated.is_green
+    assert "The gate did not finish" in gated.summary.read_text()
+    assert reported.is_green, reported.log
+    assert "It did not finish" in site.comments[7][0]["body"]
