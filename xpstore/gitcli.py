@@ -55,6 +55,7 @@ SETTINGS = (
     "log.showSignature=false",
     "gc.autoDetach=false",
     "advice.detachedHead=false",
+    "protocol.ext.allow=never",
 )
 
 

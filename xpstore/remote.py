@@ -80,6 +80,7 @@ def fetch(repo: Repo, remote: str, wanted: Mapping[str, str]) -> None:
     if not wanted:
         return
     options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--refmap="]
+    options.append("--no-recurse-submodules")
     specs = [f"+{there}:{here}" for there, here in wanted.items()]
     # a pack, which git keeps until a ref has what is in it; loose objects would be anybody's to prune
     _run(repo, ["fetch", *options, "--", remote, *specs], remote, "fetch.unpackLimit=1")

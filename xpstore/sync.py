@@ -29,6 +29,7 @@ from xpstore import (
     maintain,
     meeting,
     pack,
+    programs,
     publish,
     purge,
     remote,
@@ -72,11 +73,13 @@ def sync(
     """Exchange main, evidence and notes with a remote, and publish these candidates too.
 
     `is_exact` publishes main as it is, gated and no other, or not at all. Raises RefusedError where there is
-    no remote, a candidate is another one there, or main would not be exact; ConflictError where both have
-    changed the same in ways that exclude each other; RepositoryError where the other repository is
-    out of reach or does not take it. Then nothing is published, and main is as it was.
+    no remote, a candidate is another one there, main would not be exact, or the repository itself names
+    programs to run (programs.py); ConflictError where both have changed the same in ways that exclude each
+    other; RepositoryError where the other repository is out of reach or does not take it.
+    Then nothing is published, and main is as it was.
     """
     name = remote.choose(loc.repo, loc.config.main, given)
+    programs.check(loc.repo, name)
     refs = [loc.branch_ref(branch) for branch in branches]
     for ref in refs:
         if loc.repo.ref(ref) is None or ref == loc.evidence_ref:
