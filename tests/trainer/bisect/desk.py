@@ -17,8 +17,7 @@ SEED = 7
 SLIP_RATE = 0.15
 LESSONS = {
     "cancel-order": (
-        "Do not call `cancel_order` when the age in days of the `joined_at` of the `customer_id` of `order_id`"
-        " is at most 500.",
+        "Do not call `cancel_order` when the age in days of the `joined_at` of `customer_id` is at most 500.",
         "After you call `cancel_order`, call `notify_customer`.",
     ),
     "exchange-item": (

@@ -30,3 +30,34 @@ def search(seed, before, after, suspects, *, batch=8, most=600):
                 won, lost = pairs.get(step.states, (0, 0))
                 pairs[step.states] = won + (outcomes > outcomes[::-1]), lost + (outcomes < outcomes[::-1])
     return Answer("stuck"), culprit, rollouts
+
+
+def plain(seed, before, after, suspects, rollouts):
+    """Play plain bisection with so many rollouts at each commit: whether it names the culprit.
+
+    It is told the true means at both ends, and that they are as they are: the threshold lies between them.
+    All cases are run equally often, but for a remainder.
+    """
+    dice = random.Random(f"plain {seed}")  # noqa: S311  # a game, no secret
+    culprit, cases = dice.randint(1, suspects), range(len(before))
+    threshold = rollouts * (sum(before) + sum(after)) / (2 * len(before))
+    good, bad = 0, suspects
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        rates = after if middle >= culprit else before
+        chosen = [*cases] * (rollouts // len(cases)) + dice.sample(cases, rollouts % len(cases))
+        if sum(dice.random() < rates[case] for case in chosen) > threshold:
+            good = middle
+        else:
+            bad = middle
+    return bad == culprit
+
+
+def tuned(before, after, suspects, accuracy, *, games=1000):
+    """Return the fewest rollouts per commit with which plain bisection is so often right; by halving."""
+    low, high = 0, 1024
+    while high - low > 1:
+        middle = (low + high) // 2
+        right = sum(plain(seed, before, after, suspects, middle) for seed in range(games))
+        low, high = (low, middle) if right >= accuracy * games else (middle, high)
+    return high
