@@ -31,11 +31,14 @@ def accept_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def no_gate_option(command: Decorated) -> Decorated:
+    """Add the option by which nothing is measured."""
+    return click.option("--no-gate", is_flag=True, help="Land without a measurement; on record.")(command)
+
+
 def gate_options(command: Decorated) -> Decorated:
     """Add the options of what asks a gate before it lands."""
-    command = click.option("--no-gate", is_flag=True, help="Land without a measurement; on record.")(
-        accept_option(parallel_options(command))
-    )
+    command = no_gate_option(accept_option(parallel_options(command)))
     return click.option(
         "--trials", type=TRIALS, metavar="N", help="Attempts at each gate case.  [default: as xp.toml says]"
     )(command)

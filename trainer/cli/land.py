@@ -36,7 +36,7 @@ from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import counted, emit, paint, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trainer.cli.gate_options import GatedLanding
     from xpstore.candidate import LandingCandidate
@@ -77,6 +77,35 @@ def command(  # noqa: PLR0913  # the options of the verb
         for line in describe(landed.result, app, dry_run=dry_run, gated=landed):
             click.echo(line)
     ctx.exit(EXIT[landed.result.state])
+
+
+class Landing:
+    """The landing of what a training run has learned: `xp train --land`."""
+
+    def __init__(self, app: App, given: Mapping[str, object]) -> None:
+        self._app = app
+        self._given = given
+        self._landed: GatedLanding | None = None
+
+    def land(self, branch: str) -> None:
+        """Land a branch on main, if the gate accepts it. Raises XpError as `xp land`."""
+        self._landed = land_gated(self._app, self._app.location(), branch, self._given)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `xp land`; 0 where there was nothing to land."""
+        return EXIT[self._landed.result.state] if self._landed else 0
+
+    @property
+    def answer(self) -> dict[str, object] | None:
+        """The `--json` answer of `xp land`; None where there was nothing to land."""
+        return as_object(self._landed.result, dry_run=False, gated=self._landed) if self._landed else None
+
+    def lines(self) -> Iterator[str]:
+        """Yield what `xp land` says."""
+        if self._landed:
+            yield ""
+            yield from describe(self._landed.result, self._app, dry_run=False, gated=self._landed)
 
 
 def as_object(

@@ -23,6 +23,7 @@ from xpstore.layout import CASES, EXPERIENCES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from trainer.cli.land import Landing
     from trainer.loop import LoopOptions
     from trainer.report import LoopReport, Stage
     from xpstore.cli.app import App
@@ -69,7 +70,9 @@ def loop_options(command: Decorated) -> Decorated:
     return command
 
 
-def run_loop(app: App, given: Mapping[str, object], *, dry_run: bool, as_json: bool) -> int:
+def run_loop(
+    app: App, given: Mapping[str, object], landing: Landing | None, *, dry_run: bool, as_json: bool
+) -> int:
     """Run the loop with the options that were given; return the exit code. Raises XpError."""
     location = app.location()  # a missing store is reported before anything heavy is loaded
 
@@ -84,10 +87,12 @@ def run_loop(app: App, given: Mapping[str, object], *, dry_run: bool, as_json: b
         note_uncommitted(location, folder, f"what is committed on {location.config.main} is used")
     if dry_run:
         return _preview(app, options, as_json=as_json)
-    return _run(app, options, location.config.main, file, as_json=as_json)
+    return _run(app, options, location.config.main, file, landing, as_json=as_json)
 
 
-def _run(app: App, options: LoopOptions, main: str, file: str, *, as_json: bool) -> int:
+def _run(  # noqa: PLR0913  # what the command line says
+    app: App, options: LoopOptions, main: str, file: str, landing: Landing | None, *, as_json: bool
+) -> int:
     import asyncio
 
     from trainer.loop import train_loop
@@ -99,17 +104,26 @@ def _run(app: App, options: LoopOptions, main: str, file: str, *, as_json: bool)
                 stages.say(described(stage))
 
         report = asyncio.run(train_loop(app.cwd, options, store=app.store, say=say, progress=stages.progress))
-    answer = {**report.model_dump(mode="json"), "exit_code": report.exit_code}
+    if not as_json:
+        for line in end_lines(report):
+            click.echo(line)
+    if landing and report.changed:
+        landing.land(report.branch)
+    code = report.exit_code or (landing.exit_code if landing else 0)
+    more = {"landing": landing.answer} if landing else {}
+    answer = {**report.model_dump(mode="json"), **more, "exit_code": code}
     if file:
         write_report(app, file, answer)
     if as_json:
         emit(answer)
+        return code
+    if landing:
+        lines = landing.lines()
     else:
-        for line in end_lines(report):
-            click.echo(line)
-        for line in next_commands(report.branch, main, app) if report.changed else ():
-            click.echo(line)
-    return report.exit_code
+        lines = next_commands(report.branch, main, app) if report.changed else iter(())
+    for line in lines:
+        click.echo(line)
+    return code
 
 
 def described(stage: Stage, *, brief: bool = False) -> Iterator[str]:

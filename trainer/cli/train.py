@@ -9,7 +9,10 @@ FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lin
 "score". Everything is redacted before it is kept. Files may be of any size: all rollouts are kept, and of
 more than 1,000, or ten megabytes, a fair share is studied.
 
-The commits land on a branch of their own, train/RUN; nothing is accepted until it is landed.
+The commits go to a branch of their own, train/RUN; nothing is accepted until it is landed. With --land that
+happens at once, if the gate accepts what was learned (see xp land).
+
+JSON with --land also has "landing": as xp land says it, or null where nothing was learned.
 
 JSON without FILE: {"run_id", "branch", "environment", "agent", "baseline", "epochs": [], "final", "delta":
 final minus baseline accuracy or null, "stopped": why it ended early or ""}. A stage has {"stage", "epoch",
@@ -25,7 +28,8 @@ JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": ho
 "report": the learner's}
 
 Exit code 1 when an evaluation is not whole (a trial could not be scored), or no rollout could be made or
-learned from; 2 without FILE where xp.toml names no environment or there are no cases.
+learned from; else that of the landing; 2 without FILE where xp.toml names no environment or there are no
+cases.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from trainer.cli.gate_options import accept_option, no_gate_option
+from trainer.cli.land import Landing
 from trainer.cli.learned import describe_learned
 from trainer.cli.loop import loop_options, next_commands, run_loop
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
@@ -55,6 +61,9 @@ FOR_FILES = ("branch", "again")
 @loop_options
 @click.option("--branch", metavar="BRANCH", help="With FILE: where the commits go.  [default: train/RUN]")
 @click.option("--again", is_flag=True, help="With FILE: learn once more from what was learned before.")
+@click.option("--land", "lands", is_flag=True, help="Land what was learned, if the gate accepts it.")
+@accept_option
+@no_gate_option
 @dry_run_option
 @json_option
 @click.pass_context
@@ -67,16 +76,25 @@ def command(  # noqa: PLR0913  # the options of the verb
     *,
     branch: str | None,
     again: bool,
+    lands: bool,
+    accept_inconclusive: bool,
+    no_gate: bool,
     dry_run: bool,
     as_json: bool,
     **loop: object,
 ) -> None:
     """Train; see the module's docstring."""
+    if dry_run or not lands:
+        why = "--dry-run lands nothing" if dry_run else "works with --land only"
+        _refuse(ctx, ("lands", "accept_inconclusive", "no_gate"), why)
+    given = {key: loop[key] for key in ("parallel", "time_limit")}
+    given |= {"accept_inconclusive": accept_inconclusive, "no_gate": no_gate}
+    landing = Landing(app, given) if lands else None
     if files:
         _refuse(ctx, loop, "works without FILE only: recorded rollouts are not run")
-        ctx.exit(_train_files(app, files, branch, again=again, dry_run=dry_run, as_json=as_json))
+        ctx.exit(_train_files(app, files, branch, landing, again=again, dry_run=dry_run, as_json=as_json))
     _refuse(ctx, FOR_FILES, "works with FILE only: a run names its branch, and --seed makes another run")
-    ctx.exit(run_loop(app, loop, dry_run=dry_run, as_json=as_json))
+    ctx.exit(run_loop(app, loop, landing, dry_run=dry_run, as_json=as_json))
 
 
 def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
@@ -88,7 +106,14 @@ def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
 
 
 def _train_files(  # noqa: PLR0913  # the options that FILE takes
-    app: App, files: tuple[str, ...], branch: str | None, *, again: bool, dry_run: bool, as_json: bool
+    app: App,
+    files: tuple[str, ...],
+    branch: str | None,
+    landing: Landing | None,
+    *,
+    again: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     paths = [app.file(name) for name in files]
     main = app.location().config.main  # a missing store is reported before anything heavy is loaded
@@ -109,15 +134,21 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
                 progress=report_progress,
             )
         )
+    if landing and report.plans:
+        landing.land(report.branch)
+    code = report.exit_code or (landing.exit_code if landing else 0)
     if as_json:
-        emit({**report.model_dump(mode="json"), "exit_code": report.exit_code})
+        more = {"landing": landing.answer} if landing else {}
+        emit({**report.model_dump(mode="json"), **more, "exit_code": code})
     else:
-        for line in describe(report, main, app):
+        for line in describe(report, main, app, lands=landing is not None):
             click.echo(line)
-    return report.exit_code
+        for line in landing.lines() if landing else ():
+            click.echo(line)
+    return code
 
 
-def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
+def describe(report: TrainReport, main: str, app: App, *, lands: bool = False) -> Iterator[str]:
     """Yield the report for people: counts, commits, what taught nothing, what to type next."""
     forgotten = {f.rollout for f in report.failures if f.stage == "receive"}  # no other reason there
     failed = len({f.rollout for f in report.failures if f.stage != "recall"} - forgotten)
@@ -130,7 +161,7 @@ def describe(report: TrainReport, main: str, app: App) -> Iterator[str]:
         yield f"{counted(report.left, 'rollout')} on record and not studied: more than one run studies"
     yield from describe_learned(report)
     yield from _problems(report)
-    if report.plans and not report.dry_run:
+    if report.plans and not report.dry_run and not lands:
         yield from next_commands(report.branch, main, app)
 
 

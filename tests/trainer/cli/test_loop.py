@@ -112,3 +112,30 @@ def test_more_rollouts_than_can_be_kept_are_refused_before_anything_runs(option,
         assert out == ""
         assert "101 trials of each of" in err
         assert "at most 100" in err
+
+
+def test_what_was_learned_lands_at_once_if_the_gate_accepts_it(case_store, capsys):
+    write_suites(case_store, train=[f"t{n}" for n in range(6)], gate=[f"g{n}" for n in range(24)], test=["d"])
+    assert run([*LOOP, "--no-eval", "--land"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("ACCEPT: no harm, and no proof of progress") for line in lines)
+    assert "6 commits landed on main" in lines
+    assert git(case_store, "ls-files", "experiences").count("\n") == 5
+
+
+def test_what_the_gate_leaves_open_stays_on_its_branch(case_store, capsys):
+    old = git(case_store, "rev-parse", "main")
+    assert run([*LOOP, "--no-eval", "--land", "--json"]) == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["exit_code"], answer["landing"]["state"]) == (2, "inconclusive")
+    assert git(case_store, "rev-parse", "main") == old
+    assert run([*LOOP, "--no-eval", "--land", "--accept-inconclusive", "--json"]) == 0
+    landed = json.loads(capsys.readouterr().out)["landing"]
+    assert (landed["state"], landed["gate"]["record"]["decided_by"]) == ("landed", "person: Pat")
+    assert git(case_store, "rev-parse", "main") == landed["new"] != old
+
+
+def test_how_to_land_is_for_landing_only(capsys):
+    for words in (["--no-gate"], ["--accept-inconclusive"], ["--land", "--dry-run"]):
+        assert run([*LOOP, *words]) == 2
+        assert words[0] in capsys.readouterr().err
