@@ -30,9 +30,18 @@ _FASTER = (
     "reference already",
 )
 """What git says of a ref that another clone has moved meanwhile."""
-_LOST = ("unpacker error", "unpack failed", "unable to migrate", "missing necessary objects")
-"""What it says where the other side lost what was sent: a full disk, or its `git gc --prune=now`."""
-_SENDINGS = 8
+_LOST = (
+    "unpacker error",
+    "unpack failed",
+    "unable to migrate",
+    "missing necessary objects",
+    "did not send all necessary objects",
+    "index-pack failed",
+    "unable to write file",
+    "No such file or directory",
+)
+"""What it says where one side lost what was sent: a full disk, or its `git gc --prune=now`."""
+_TRIES = 8
 """How often the same is sent then."""
 
 
@@ -94,14 +103,10 @@ def push(repo: Repo, remote: str, updates: Sequence[Update]) -> bool:
     leases = [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
     specs = [f"{update.new}:{update.ref}" for update in updates]
     options = ["--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"]
-    for number in range(_SENDINGS):
-        done = gitcli.attempt(repo.place, ["push", *options, *leases, "--", remote, *specs])
-        if not done.code:
-            return True
-        said = done.out.decode("utf-8", "replace") + done.err
-        if not any(words in said for words in _LOST):
-            break
-        time.sleep(random.uniform(0, 0.01 * 2**number))  # noqa: S311 - jitter, no secret
+    done = _attempt(repo, ["push", *options, *leases, "--", remote, *specs])
+    if not done.code:
+        return True
+    said = _said(done)
     if any(words in said for words in _FASTER):
         return False
     rejected = [line.split("\t")[-1] for line in said.splitlines() if line.startswith("!")]
@@ -120,10 +125,24 @@ def tracking_ref(remote: str, ref: str) -> str:
 
 
 def _run(repo: Repo, args: Sequence[str], remote: str, setting: str = "") -> bytes:
-    done: Ran = gitcli.attempt(repo.place, [*(["-c", setting] if setting else []), *args])
+    done = _attempt(repo, [*(["-c", setting] if setting else []), *args])
     if done.code:
         raise RepositoryError(
             f"git {args[0]} failed for {remote}: {gitcli.first(done)}",
             hint=f"`git fetch {remote}` shows whether it can be reached; nothing was changed",
         )
     return done.out
+
+
+def _attempt(repo: Repo, args: Sequence[str]) -> Ran:
+    """Run git, again where one side lost what was sent."""
+    for number in range(_TRIES):
+        done = gitcli.attempt(repo.place, args)
+        if not done.code or not any(words in _said(done) for words in _LOST):
+            break
+        time.sleep(random.uniform(0, 0.01 * 2**number))  # noqa: S311 - jitter, no secret
+    return done
+
+
+def _said(done: Ran) -> str:
+    return done.out.decode("utf-8", "replace") + done.err

@@ -107,8 +107,28 @@ def test_what_the_other_side_lost_is_sent_again(loc: Location, monkeypatch: pyte
     assert remote.listing(loc.repo, "origin") == {MAIN: tip}
 
 
+def test_what_was_lost_on_the_way_here_is_fetched_again(
+    loc: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tip = loc.repo.resolve("main")
+    remote.push(loc.repo, "origin", [Update(MAIN, None, tip)])
+    real, fetched = gitcli.attempt, []
+
+    def attempt(place: Path, args: Sequence[str], **options: object) -> Ran:
+        fetched.append("fetch" in args)
+        if len(fetched) < 2:  # what it was writing was pruned
+            said = "fatal: unable to write file .git/objects/pack/pack-1.pack: No such file or directory"
+            return Ran(128, b"", said)
+        return real(place, args, **options)
+
+    monkeypatch.setattr(gitcli, "attempt", attempt)
+    remote.fetch(loc.repo, "origin", {MAIN: remote.tracking_ref("origin", MAIN)})
+    assert fetched == [True, True]
+    assert loc.repo.ref("refs/remotes/origin/main") == tip
+
+
 def test_what_the_other_side_never_takes_is_an_error(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     git(Path(git(loc.repo.place, "remote", "get-url", "origin")), "config", "receive.maxInputSize", "1")
-    monkeypatch.setattr(remote, "_SENDINGS", 2)
+    monkeypatch.setattr(remote, "_TRIES", 2)
     with pytest.raises(RepositoryError, match="unpacker error"):
         remote.push(loc.repo, "origin", [Update(MAIN, None, loc.repo.resolve("main"))])
