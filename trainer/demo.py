@@ -1,4 +1,4 @@
-"""`xp demo`: a real store from the sample files, measured, trained, landed. No key, no model.
+"""`xp demo`: a real store from the sample files, measured, trained, gated, landed. No key, no model.
 
 The order desk (trainer/environments/order_desk) is the agent's world; its cases and some first experiences
 are plain files. Another seed is another company: other rules, other cases.
@@ -6,6 +6,7 @@ are plain files. Another seed is another company: other rules, other cases.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import trainer
 from trainer.environments.order_desk import suites
+from trainer.gate.landing import LandingGate
 from trainer.loop import LoopOptions, train_loop
 from trainer.suite import write_suite
 from xpstore.errors import RepositoryError
@@ -24,6 +26,7 @@ from xpstore.source import Source, read_source
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trainer.gate.measure import Gated
     from trainer.report import LoopReport, Stage
     from trainer.rollouts import Progress
     from xpstore.landing import LandingResult
@@ -36,6 +39,13 @@ class Demo:
     report: LoopReport
     landed: LandingResult | None
     """None where nothing was learned."""
+    gated: Gated | None
+    """What the gate found; None where nothing was learned."""
+
+    @property
+    def has_landed(self) -> bool:
+        """Whether main has what was learned."""
+        return self.landed is not None and self.landed.state == "landed"
 
 
 def sample() -> Path:
@@ -74,6 +84,11 @@ def make(where: Path, seed: int | None = None) -> Location:
 async def run_demo(
     where: Path, *, say: Callable[[Stage], None] | None = None, progress: Progress | None = None
 ) -> Demo:
-    """Measure, train, measure again, and land what was learned: what lands is what was measured."""
+    """Measure, train, measure again, and land what was learned, if the gate accepts it."""
     report = await train_loop(where, LoopOptions(), say=say, progress=progress)
-    return Demo(report, land(Location.find(where), report.branch) if report.changed else None)
+    if not report.changed:
+        return Demo(report, None, None)
+    gate = LandingGate(where, progress=progress)
+    # a landing is synchronous and asks its gate, which has an event loop of its own
+    landed = await asyncio.to_thread(lambda: land(Location.find(where), report.branch, gate=gate))
+    return Demo(report, landed, gate.gated)

@@ -1,10 +1,12 @@
-"""See an agent learn: measured, trained, landed; no key is needed.
+"""See an agent learn: measured, trained, gated, landed; no key is needed.
 
 Makes the store DIR from the sample files: an order desk with tools and a company policy that its agent is
 not told. The agent is measured on the test cases, trained on the training cases, and measured again; what it
-learned is landed on main, one commit per page. Takes a minute and needs no key: every number is computed.
+learned is landed on main, one commit per page, if the gate accepts it. Takes a minute and needs no key: every
+number is computed.
 
-JSON: {the keys of `xp train --json`, "store": directory, "landed": plan ids}
+JSON: {the keys of `xp train --json`, "store": directory, "gate": what the gate decided or null, "landed":
+plan ids}
 """
 
 from __future__ import annotations
@@ -58,8 +60,9 @@ def command(app: App, ctx: click.Context, directory: str, *, seed: int | None, a
         demo = asyncio.run(run_demo(where, say=say, progress=stages.progress))
     report = demo.report
     if as_json:
-        landed = list(demo.landed.candidate.plan_ids) if demo.landed else []
-        answer = {**report.model_dump(mode="json"), "store": str(where), "landed": landed}
+        landed = list(demo.landed.candidate.plan_ids) if demo.has_landed and demo.landed else []
+        decided = demo.gated.record.model_dump(mode="json") if demo.gated else None
+        answer = {**report.model_dump(mode="json"), "store": str(where), "gate": decided, "landed": landed}
         emit({**answer, "exit_code": report.exit_code})
     else:
         _tell(demo, there, store.config.main)
@@ -79,7 +82,11 @@ def _tell(demo: Demo, there: App, main: str) -> None:
     report = demo.report
     for line in end_lines(report):
         click.echo(line)
-    if demo.landed is None:
+    if demo.landed is None or demo.gated is None:
+        return
+    click.echo(paint(f"Gate: {demo.gated.record.decision.upper()}: {demo.gated.record.reason}"))
+    if not demo.has_landed:
+        click.echo(paint(f"{report.branch} has not landed: xp gate {report.branch} says more"))
         return
     click.echo(paint(f"Landed {shortened(demo.landed.candidate.new)} on {main}"))
     commit = _one(report)

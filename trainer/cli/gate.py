@@ -125,8 +125,7 @@ def _run(  # noqa: PLR0913  # the options of the verb
 def describe(report: GateReport) -> Iterator[str]:
     """Yield the report for people."""
     record = report.record
-    progress = ", progress" if record.progress else ""
-    yield paint(f"{record.decision.upper()}{progress}: {record.reason}", bold=True)
+    yield paint(f"{record.decision.upper()}: {record.reason}", bold=True)
     if report.figures:
         low, high = report.figures.low * 100, report.figures.high * 100
         yield (

@@ -32,6 +32,7 @@ def test_json(tmp_path, capsys, monkeypatch):
     assert answer["store"] == str(tmp_path / "d")
     assert answer["baseline"]["cases"] == answer["final"]["cases"] == 6
     assert answer["epochs"][0]["n"] == 12 * 8
+    assert (answer["gate"] is None) == (not answer["landed"])  # so small a company may teach nothing
     landed = git(tmp_path / "d", "log", "--format=%(trailers:key=Plan-Id,valueonly,separator=)", "main")
     assert sorted(answer["landed"]) == sorted(landed.split())
     rules = [str(rule) for rule in draw_policy(4).rules]

@@ -13,7 +13,7 @@ from xpstore.location import Location
 @pytest.mark.parametrize(
     ("branch", "code", "first"),
     [
-        ("train/better", 0, "ACCEPT, progress: progress: +25.0 points, 6 cases better, 0 worse, p = 0.016"),
+        ("train/better", 0, "ACCEPT: progress: +25.0 points, 6 cases better, 0 worse, p = 0.016"),
         (
             "train/neither",
             0,
