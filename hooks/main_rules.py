@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hooks import belief, changes, page_rules
 from hooks.remark import Remark
-from xpstore import layout
+from xpstore import layout, signatures
 from xpstore.evaluation import experiences_at
 from xpstore.location import stores_at
 from xpstore.objects import EMPTY_TREE
@@ -57,8 +57,8 @@ def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust)
         return moved
     before, after = experiences_at(loc, old), experiences_at(loc, new)
     if before == after:
-        return []
-    found = [*_pages(loc, before, new)][:_SHOWN]
+        return [*_signatures(loc, old, new, trust)][:_SHOWN]
+    found = [*_pages(loc, before, new), *_signatures(loc, old, new, trust)][:_SHOWN]
     return found or _gate(loc, old, new, evidence, trust)
 
 
@@ -97,6 +97,18 @@ def _pages(loc: Location, before: str, new: str) -> Iterator[Remark]:
     yield from page_rules.check_names(created & set(pages), pages, folder)
     for change in changed:
         yield from page_rules.check_change(repo, change, folder, loc.config.limits)
+
+
+def _signatures(loc: Location, old: str, new: str, trust: Trust) -> Iterator[Remark]:
+    """Yield the commits that change experiences and have no good signature, where the owner wants one."""
+    if not trust.wants_signed:
+        return
+    for found in signatures.missing(loc, old, new, signatures.trust_of(loc.repo, trust.signers)):
+        why = f": {found.reason}" if found.reason else ""
+        yield Remark(
+            f"{found.commit[:12]} changes experiences, and its signature is {found.state}{why}",
+            "[sign] in xp.toml signs plans, git commit -S other commits; xp.allowedSigners names the keys",
+        )
 
 
 def _gate(loc: Location, old: str, new: str, evidence: str | None, trust: Trust) -> list[Remark]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 SIGNERS = "xp.allowedSigners"
 FREES_GATE = "xp.allowGateChange"
+SIGNED = "xp.requireSignatures"
 _YES = frozenset({"true", "yes", "on", "1"})
 
 
@@ -22,10 +23,13 @@ class Trust:
     """The allowed-signers file of ssh-keygen; None where nobody's signature counts."""
     frees_gate: bool = False
     """Whether a push may change the thresholds of xp.toml."""
+    wants_signed: bool = False
+    """Whether every commit that changes experiences must be signed, people's too, whatever xp.toml says."""
 
 
 def read(repo: Repo) -> Trust:
     """Return the settings of a repository; a relative file lies in its git directory."""
     file = repo.setting(SIGNERS)
     signers = repo.git_dir / Path(file).expanduser() if file else None
-    return Trust(signers, (repo.setting(FREES_GATE) or "").lower() in _YES)
+    frees_gate, wants_signed = ((repo.setting(key) or "").lower() in _YES for key in (FREES_GATE, SIGNED))
+    return Trust(signers, frees_gate, wants_signed)

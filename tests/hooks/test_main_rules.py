@@ -20,12 +20,12 @@ def plain(tmp_path):
     return make_desk(tmp_path)
 
 
-def said(desk, old, new, *, frees_gate=False):
+def said(desk, old, new, *, frees_gate=False, wants_signed=False):
     signers = desk.key.with_name("signers")
     signers.write_text(f"ci {desk.key.with_suffix('.pub').read_text()}")
     shelf = desk.loc.repo.ref(desk.loc.evidence_ref)
     (loc,) = main_rules.guarded(desk.loc.repo, "refs/heads/main", old)
-    trust = Trust(signers, frees_gate=frees_gate)
+    trust = Trust(signers, frees_gate=frees_gate, wants_signed=wants_signed)
     return [r.text for r in main_rules.check(loc, old, new, shelf, trust)]
 
 
@@ -204,3 +204,18 @@ def test_a_branch_that_begins_with_a_store_has_good_pages(plain):
     assert main_rules.check_first(plain.loc, plain.main) == []
     new = commit(plain, "experiences/b c.md", "x")
     assert [r.text[:22] for r in main_rules.check_first(plain.loc, new)] == ["experiences/b c.md: in"]
+
+
+def test_where_the_owner_wants_signatures_every_commit_on_the_way_needs_one(plain):
+    git(plain.root, "config", "gpg.format", "ssh")
+    git(plain.root, "config", "user.signingKey", str(plain.key))
+    old, refunds = plain.main, plain.learn("refunds")
+    plain.accepted(old, refunds)
+    (remark,) = said(plain, old, refunds, wants_signed=True)
+    assert remark == f"{refunds[:12]} changes experiences, and its signature is unsigned"
+    git(plain.root, "commit", "-q", "--amend", "--no-edit", "-S")
+    assert said(plain, old, plain.main, wants_signed=True) == []
+    git(plain.root, "revert", "--no-edit", "HEAD")  # as it was before, and still two commits
+    (remark,) = said(plain, old, plain.main, wants_signed=True)
+    assert remark.startswith(plain.main[:12])
+    assert said(plain, old, plain.main) == []

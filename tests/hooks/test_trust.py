@@ -21,6 +21,12 @@ def test_the_file_of_the_signers_lies_where_the_owner_says(tmp_path, value):
     assert trust.read(opened(repo.git_dir)).signers == wanted.get(value, Path(value))
 
 
+def test_signatures_are_asked_for_where_the_owner_says_so(tmp_path):
+    repo = plain_repository(tmp_path / "repo")
+    git(repo.place, "config", "xp.requireSignatures", "true")
+    assert trust.read(opened(repo.place)) == trust.Trust(None, frees_gate=False, wants_signed=True)
+
+
 @pytest.mark.parametrize(
     ("value", "is_free"), [("true", True), ("Yes", True), ("1", True), ("false", False), ("", False)]
 )
