@@ -122,6 +122,22 @@ class GatePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class DuplicateSettings:
+    """Two experiences that say the same: looked for when one is planned, and when one lands."""
+
+    threshold: float = field(
+        default=0.8, metadata={"help": "share of their words that both have", "least": 0.3, "most": 1}
+    )
+    action: str = field(
+        default="warn",
+        metadata={
+            "help": "warn: it is named; refuse: it does not land; ignore: nobody looks",
+            "choices": ("warn", "refuse", "ignore"),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SignSettings:
     """Plans are signed with the key that git's user.signingKey names."""
 
@@ -149,6 +165,7 @@ class StoreConfig:
     environment: EnvironmentSettings = field(default_factory=EnvironmentSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     gate: GatePolicy = field(default_factory=GatePolicy)
+    duplicates: DuplicateSettings = field(default_factory=DuplicateSettings)
     sign: SignSettings = field(default_factory=SignSettings)
 
 
@@ -206,6 +223,7 @@ def _config(raw: dict[str, object], where: str) -> StoreConfig:
         environment=_environment(data, where),
         evaluation=_table(EvaluationSettings, data, "evaluation", where),
         gate=_table(GatePolicy, data, "gate", where),
+        duplicates=_table(DuplicateSettings, data, "duplicates", where),
         sign=_table(SignSettings, data, "sign", where),
     )
 
@@ -217,6 +235,7 @@ def render_config(config: StoreConfig) -> str:
     lines += _environment_lines(config.environment)
     lines += _table_lines("evaluation", config.evaluation)
     lines += _table_lines("gate", config.gate)
+    lines += _table_lines("duplicates", config.duplicates)
     lines += _table_lines("sign", config.sign) if config.sign != SignSettings() else []
     return "\n".join(lines) + "\n"
 

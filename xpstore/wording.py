@@ -13,12 +13,13 @@ from dataclasses import dataclass
 _SHINGLE = 4
 
 # Scripts written without spaces between words: Thai to Khmer, kana, Han, Hangul, Han beyond the BMP.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_RUNS = re.compile(f"([{_UNSPACED}]+)|([^\\s{_UNSPACED}]+)")
-_UNSPACED_TERMS = re.compile(f"[{_UNSPACED}]+ ?")
+"""Those scripts as the inside of a character class."""
+_RUNS = re.compile(f"([{UNSPACED}]+)|([^\\s{UNSPACED}]+)")
+_UNSPACED_TERMS = re.compile(f"[{UNSPACED}]+ ?")
 
 
 class _Letters(dict[int, str]):

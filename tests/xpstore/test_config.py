@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from xpstore import config
 from xpstore.config import (
     FORMAT,
+    DuplicateSettings,
     EnvironmentSettings,
     EvaluationSettings,
     GatePolicy,
@@ -101,6 +102,11 @@ CONFIGS = st.builds(
         inconclusive=st.sampled_from(["hold", "land"]),
         leaks=st.sampled_from(["refuse", "warn"]),
     ),
+    duplicates=st.builds(
+        DuplicateSettings,
+        threshold=st.floats(0.3, 1),
+        action=st.sampled_from(["warn", "refuse", "ignore"]),
+    ),
 )
 
 
@@ -128,6 +134,8 @@ def test_what_is_written_reads_back(value):
         (MINIMAL + '[limits]\nitems_per_plan = "5"\n', "limits.items_per_plan", "default is 50"),
         (MINIMAL + "[limits]\nitems_per_plan = -1\n", "limits.items_per_plan", "default is 50"),
         (MINIMAL + "[limits]\nitems_per_plan = true\n", "limits.items_per_plan", "default is 50"),
+        (MINIMAL + "[duplicates]\nthreshold = 0.1\n", "a number, 0.3 or more", "default is 0.8"),
+        (MINIMAL + "[duplicates]\naction = 'stop'\n", "one of warn, refuse, ignore", "default is"),
         (MINIMAL + "[environment]\nnam = 'x'\n", "unknown key `environment.nam`", "name"),
         (MINIMAL + "[environment]\nname = 3\n", "`environment.name` is 3", "text"),
         (MINIMAL + "[environment]\noptions = 3\n", "`environment.options` is not a table", "options]"),
