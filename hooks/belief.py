@@ -1,7 +1,7 @@
 """May a decision of a gate be believed? Whoever can push evidence can write one: it is checked.
 
 1. It is decided again, from the two evaluations that it names, by the rules of main as it is now.
-2. It is on the cases of main as it is now, and on as many attempts as those rules ask for.
+2. It is on the cases of main as it is now.
 3. Somebody stands for the figures: a key of the allowed signers has signed the record, or this server has
    measured itself and holds the record in its own folder, where no push can write.
 
@@ -11,12 +11,14 @@ The record's id covers the names of both evaluations, and their names cover thei
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hooks.trust import SIGNERS
 from trainer.suite import load_suites, suite_digest
 from xpstore import evaluation, gate_record, layout, signing
 from xpstore.errors import XpError
+from xpstore.gate_signature import NAMESPACE, SUFFIX, prefix_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +29,10 @@ if TYPE_CHECKING:
     from xpstore.gate_record import GateRecord
     from xpstore.location import Location
 
-NAMESPACE = "xp-gate"
-"""What a signature of a decision is for, so that no other one of the same key is worth anything here."""
 HELD = "xpstore.gates"
 """The folder of a git directory with the decisions that were made on this machine."""
-SIGNATURE = ".sig"
+MOST_SIGNATURES = 64
+"""Signatures of one decision that are looked at."""
 _SHOWN = 8
 
 
@@ -101,10 +102,6 @@ class Court:
             raise Disbelief(error.message, error.hint) from error
         if record.suite_digest != suite_digest(cases):
             raise Disbelief("it was measured on other cases than main has", _GATE)
-        if record.trials < policy.trials:
-            raise Disbelief(
-                f"it was measured {record.trials} times per case; main asks for {policy.trials}", _GATE
-            )
 
     def _check_figures(self, record: GateRecord) -> None:
         from trainer.gate.decide import decide  # noqa: PLC0415  # statistics take longer to load than all the rest
@@ -128,15 +125,19 @@ class Court:
     def _check_source(self, found: Found) -> None:
         if found.is_held:
             return
-        signature = self._file(f"{found.path}{SIGNATURE}")
-        if signature is None:
+        signatures = [*islice(self._signatures(found.path), MOST_SIGNATURES)]
+        if not signatures:
             raise Disbelief("nobody has signed the gate's record", _SIGN)
         if self._signers is None or not self._signers.is_file():
             why = "is not set" if self._signers is None else "names no file"
             raise Disbelief(f"this server knows no signers: {SIGNERS} {why}", _SIGN)
-        verdict = signing.verify(found.data, signature.decode("utf-8", "replace"), self._signers, NAMESPACE)
-        if verdict.state != "good":
-            raise Disbelief(f"the signature of the gate's record is not accepted: {verdict.reason}", _SIGN)
+        verdicts = (signing.verify(found.data, text, self._signers, NAMESPACE) for text in signatures)
+        why = ""
+        for verdict in verdicts:
+            if verdict.state == "good":
+                return
+            why = verdict.reason
+        raise Disbelief(f"the signature of the gate's record is not accepted: {why}", _SIGN)
 
     def _evaluation(self, path: str) -> EvaluationRecord:
         data = self._file(path) if path else None
@@ -159,6 +160,12 @@ class Court:
             return self._loc.repo.blob(entry.id)
         held = self._held / path.rpartition("/")[2]
         return held.read_bytes() if held.is_file() else None
+
+    def _signatures(self, path: str) -> Iterator[str]:
+        folder, _, start = prefix_of(path).rpartition("/")
+        for entry in self._loc.repo.children(self._tree, folder) if self._tree else ():
+            if entry.is_file and entry.name.startswith(start) and entry.name.endswith(SUFFIX):
+                yield self._loc.repo.blob(entry.id).decode("utf-8", "replace")
 
     def _pushed(self) -> Iterator[tuple[str, bytes, bool]]:
         for path, blob in self._loc.repo.files(self._tree, layout.GATES) if self._tree else ():

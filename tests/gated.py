@@ -14,6 +14,7 @@ from trainer.suite import load_suites, suite_digest
 from xpstore import evaluation, evidence, gate_record, signing
 from xpstore.evaluation import EvaluationKey, EvaluationRecord, TrialResult, experiences_at
 from xpstore.gate_record import GateRecord
+from xpstore.gate_signature import NAMESPACE, signature_path
 from xpstore.location import Location
 
 if TYPE_CHECKING:
@@ -103,11 +104,16 @@ class Desk:
         gate_record.write(self.loc, record)
         return record
 
-    def sign(self, record: GateRecord, *, key: Path | None = None, namespace: str = "xp-gate") -> None:
+    def sign(self, record: GateRecord, *, key: Path | None = None, namespace: str = NAMESPACE) -> None:
         """Sign a decision as those do who have measured."""
         file = gate_record.as_file(record)
         made = signing.sign(file.data, namespace, str(key or self.key))
-        evidence.write(self.loc, [evidence.EvidenceFile(f"{file.path}.sig", made.encode())], "Sign")
+        self.attach(record, made)
+
+    def attach(self, record: GateRecord, signature: str) -> None:
+        """Put a signature beside a decision, whatever it is of."""
+        path = signature_path(gate_record.record_path(record), signature)
+        evidence.write(self.loc, [evidence.EvidenceFile(path, signature.encode())], "Sign")
 
     def accepted(self, old: str, new: str) -> GateRecord:
         """Put a signed decision on record that lets a candidate in."""

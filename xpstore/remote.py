@@ -15,11 +15,14 @@ from xpstore import gitcli, layout
 from xpstore.errors import RefusedError, RepositoryError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from xpstore.git import Repo
     from xpstore.gitcli import Ran
 
+_THERE = "remote:"
+"""What git puts before the lines that come from the other side."""
+_ERRORS_SHOWN = 3
 _FASTER = (
     "stale info",
     "fetch first",
@@ -106,15 +109,27 @@ def push(repo: Repo, remote: str, updates: Sequence[Update]) -> bool:
     done = _attempt(repo, ["push", *options, *leases, "--", remote, *specs])
     if not done.code:
         return True
-    said = _said(done)
-    if any(words in said for words in _FASTER):
+    lines = _said(done).splitlines()
+    said = [line for line in lines if not line.startswith(_THERE)]  # a hook over there may use any words
+    if any(words in line for words in _FASTER for line in said):
         return False
-    rejected = [line.split("\t")[-1] for line in said.splitlines() if line.startswith("!")]
+    rejected = [line.split("\t")[-1] for line in said if line.startswith("!")]
     reason = next((line for line in rejected if "atomic" not in line), gitcli.first(done))
+    why, hint = _refused(line.removeprefix(_THERE).strip() for line in lines if line.startswith(_THERE))
     raise RepositoryError(
-        f"{remote} did not take it: {reason}; nothing was published",
-        hint="a shared store is a bare repository (git init --bare) that you may push to",
+        f"{remote} did not take it: {why or reason}; nothing was published",
+        hint=hint or "a shared store is a bare repository (git init --bare) that you may push to",
     )
+
+
+def _refused(said: Iterable[str]) -> tuple[str, str]:
+    """Return the errors and the first hint among the lines that a hook over there has printed."""
+    found: dict[str, list[str]] = {"error": [], "hint": []}
+    for line in said:
+        word, _, text = line.partition(": ")
+        if word in found:
+            found[word].append(text)
+    return "; ".join(found["error"][:_ERRORS_SHOWN]), next(iter(found["hint"]), "")
 
 
 def tracking_ref(remote: str, ref: str) -> str:

@@ -75,20 +75,28 @@ def signer(loc: Location) -> Sign | None:
     """
     if not loc.config.sign.is_on:
         return None
-    settings = _settings(loc.repo)
-    trust = _trust(loc.repo, settings)
-    key = settings.get("user.signingkey", "")
     if loc.config.sign.format == "gpg":
-        who = loc.repo.person()
+        settings = _settings(loc.repo)
+        trust, key, who = _trust(loc.repo, settings), settings.get("user.signingkey", ""), loc.repo.person()
         return partial(signing.sign_gpg, key=key or f"{who.name} <{who.email}>", program=trust.gpg)
+    return ssh_signer(loc.repo, NAMESPACE, "plans are signed here ([sign] of xp.toml)")
+
+
+def ssh_signer(repo: Repo, namespace: str, why: str) -> Sign:
+    """Return what signs something for a namespace with the user's ssh key; `why` it is signed, in words.
+
+    Raises RefusedError where git's configuration names no key.
+    """
+    settings = _settings(repo)
+    key = settings.get("user.signingkey", "")
     if not key:
         raise RefusedError(
-            "plans are signed here ([sign] of xp.toml), and git knows no key of yours",
+            f"{why}, and git knows no key of yours",
             hint="`git config user.signingKey ~/.ssh/id_ed25519.pub` names one; nothing was written",
         )
     if not key.startswith(signing.LITERAL):
-        key = str(_path(loc.repo, key))
-    return partial(signing.sign, namespace=NAMESPACE, key=key, program=trust.ssh_keygen)
+        key = str(_path(repo, key))
+    return partial(signing.sign, namespace=namespace, key=key, program=_trust(repo, settings).ssh_keygen)
 
 
 def check(loc: Location, ref: str, trust: Trust | None = None) -> list[Signature]:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.builders import git, make_plan, page, upsert
-from tests.gated import HARM, make_desk, make_server, server_store
+from tests.gated import HARM, Desk, make_desk, make_key, make_server, server_store
 from tests.hooking import attempt
+from tests.trainer.case_store import install_scripted
+from tests.trainer.gate_store import make_gate_store
 from xpstore import history
 from xpstore.cli.main import run
 from xpstore.commit import commit
@@ -163,3 +165,27 @@ def test_the_objects_of_a_push_are_read_before_they_are_the_repositorys_and_do_n
     code, said = push(desk, MAIN)
     assert (code, "no gate has looked" in said[0]) == (1, True)
     assert git(_server(desk), "count-objects", "-v") == before
+
+
+def test_what_was_landed_with_a_gate_goes_through_and_what_was_landed_without_one_does_not(
+    tmp_path, monkeypatch, capsys
+):
+    """The whole way, with the commands that people use: xp land measures and signs, xp sync pushes."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.syspath_prepend(str(install_scripted(tmp_path / "site")))
+    root = make_gate_store(tmp_path / "s")
+    desk = Desk(Location.find(root), make_key(tmp_path))
+    server = make_server(desk, tmp_path / "server.git")
+    for where, *words in ((server, "hooks", "install", "--server"), (root, "sync", "origin")):
+        assert run(["-C", str(where), *words]) == 0
+    git(root, "config", "user.signingKey", str(desk.key))
+    git(root, "config", "xp.signGates", "true")
+    assert run(["-C", str(root), "land", "train/better"]) == 0
+    assert run(["-C", str(root), "sync", "origin"]) == 0
+    assert there(desk) == desk.main
+    landed = desk.main
+    assert run(["-C", str(root), "land", "train/worse", "--no-gate"]) == 0
+    capsys.readouterr()
+    assert run(["-C", str(root), "sync", "origin"]) == 1
+    assert "main: the experiences of main stay: it was landed without a gate" in capsys.readouterr().err
+    assert there(desk) == landed

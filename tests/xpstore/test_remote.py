@@ -90,6 +90,23 @@ def test_a_repository_that_does_not_take_it_or_is_out_of_reach(loc: Location, tm
         remote.listing(again(loc), "gone")
 
 
+def test_what_a_hook_over_there_says_is_passed_on_and_is_no_sign_of_a_race(
+    loc: Location, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "guarded.git")
+    hook = tmp_path / "guarded.git" / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        "#!/bin/sh\necho 'error: main: it already exists' >&2; echo 'hint: do this' >&2; exit 1\n"
+    )
+    hook.chmod(0o755)
+    git(loc.repo.place, "remote", "add", "guarded", str(tmp_path / "guarded.git"))
+    with pytest.raises(RepositoryError) as caught:
+        remote.push(again(loc), "guarded", [Update(MAIN, None, loc.repo.resolve("main"))])
+    assert caught.value.message == "guarded did not take it: main: it already exists; nothing was published"
+    assert caught.value.hint == "do this"
+
+
 def test_what_the_other_side_lost_is_sent_again(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     tip = loc.repo.resolve("main")
     real, sent = gitcli.attempt, []

@@ -18,7 +18,7 @@ from trainer.gate.decide import GateDecision, decide
 from trainer.gate.leaks import Leak, find_leaks
 from trainer.suite import load_suites
 from trainer.trials import check_count
-from xpstore import evaluation, evidence, gate_record
+from xpstore import evaluation, evidence, gate_record, gate_signature
 from xpstore.gate_record import GateRecord
 from xpstore.hashing import content_id
 
@@ -231,7 +231,10 @@ def _kept(
         decided_by=f"{gate_record.PERSON}{person}" if by_person else gate_record.GATE,
         leaks=tuple(leak.sentence for leak in asked.leaks if leak.is_blatant),
     )
-    return record, gate_record.write(location, record)
+    path = gate_record.write(location, record)
+    if gate_signature.is_wanted(location.repo):
+        gate_signature.sign(location, path, gate_record.as_file(record).data)
+    return record, path
 
 
 def _path(side: Measured) -> str:
