@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pydantic import ValidationError
 
+from trainer.copies import near_copy
 from trainer.domain import Case
 from xpstore.errors import UsageError
 from xpstore.hashing import canonical_json, content_id
@@ -81,7 +82,7 @@ def task_key(case: Case) -> str:
 
 
 def check_apart(suites: Mapping[str, Sequence[Case]]) -> None:
-    """Raise UsageError where a case is in two suites, by its name or as the same task."""
+    """Raise UsageError where a case is in two suites: by its name, as the same task, or as a near copy."""
     seen: dict[str, tuple[str, str]] = {}
     for suite, cases in suites.items():
         for case in cases:
@@ -93,6 +94,13 @@ def check_apart(suites: Mapping[str, Sequence[Case]]) -> None:
                         hint="take it out of one: what teaches must not be what is measured",
                     )
                 seen[key] = (suite, case.name)
+    if copy := near_copy(suites):
+        (first, one), (second, other), share = copy
+        raise UsageError(
+            f"case {other!r} of suite {second!r} is a near copy of case {one!r} of suite {first!r}:"
+            f" {share:.0%} of their words are the same",
+            hint="take one out: what teaches must not be what is measured",
+        )
 
 
 def load_suites(location: Location, ref: str, *needed: str) -> dict[str, list[Case]]:
