@@ -43,6 +43,12 @@ def install_command(  # noqa: PLR0913  # the options of the verb
     A hook that is there already is kept and runs first. In a clone, git is also told to merge pages by
     statement (.git/config and .git/info/attributes; no file of the project is changed).
 
+    On a server, git config says whose word counts: `xp.allowedSigners FILE` names the keys (ssh-keygen's
+    format, `namespaces="xp-gate"`) whose decisions of the gate are believed; where these are made,
+    `xp.signGates true` signs them with user.signingKey. `xp gate --hold` on the server needs neither.
+    xp.allowGateChange lets a push change [gate] of xp.toml, xp.requireSignatures asks for signed commits.
+    --hook update is for servers that allow nothing else: evidence must be pushed before main then.
+
     JSON: {"hooks": [{"hook", "action": "installed", "chained", "renewed" or "unchanged", "kept"}],
     "drivers": [what was set up]}
     """
