@@ -35,6 +35,7 @@ _FASTER = (
 """What git says of a ref that another clone has moved meanwhile."""
 _LOST = (
     "unpacker error",
+    "bad pack",
     "unpack failed",
     "unable to migrate",
     "missing necessary objects",
@@ -44,8 +45,10 @@ _LOST = (
     "No such file or directory",
 )
 """What it says where one side lost what was sent: a full disk, or its `git gc --prune=now`."""
-_TRIES = 8
+_TRIES = 16
 """How often the same is sent then."""
+_PAUSE = 0.25
+"""The longest pause between two tries, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ def _attempt(repo: Repo, args: Sequence[str]) -> Ran:
         done = gitcli.attempt(repo.place, args)
         if not done.code or not any(words in _said(done) for words in _LOST):
             break
-        time.sleep(random.uniform(0, 0.01 * 2**number))  # noqa: S311 - jitter, no secret
+        time.sleep(random.uniform(0, min(_PAUSE, 0.01 * 2**number)))  # noqa: S311 - jitter, no secret
     return done
 
 
