@@ -130,7 +130,7 @@ def _round(loc: Location, asked: Request, gate: Gate | str, *, dry_run: bool) ->
     """Land on main as it is now; None where it moved meanwhile. A text says why there is no gate."""
     unfinished.check(loc.repo, {asked.ref, asked.main_ref})
     old = candidate.where_to(loc, asked)
-    built = reparent.build(loc, asked, old)
+    built = reparent.build(loc, asked, old, is_trial=dry_run)
     what = LandingCandidate(
         asked.branch, asked.main, old, built.tip, how=built.how, merges=built.merges, left_out=built.left_out
     )

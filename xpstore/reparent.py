@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
     from xpstore.merge import MergeResult
-    from xpstore.objects import GitObject, Tree
+    from xpstore.objects import GitObject, Sign, Tree
 
 _FILES = {"000000", "100644", "100755"}
 
@@ -64,8 +64,8 @@ class _File:
         return self.path.removesuffix(SUFFIX) if self.path.endswith(SUFFIX) and "/" not in self.path else ""
 
 
-def build(loc: Location, request: Request, old: str) -> Built:
-    """Build what main, now at the commit `old`, would move to.
+def build(loc: Location, request: Request, old: str, *, is_trial: bool = False) -> Built:
+    """Build what main, now at the commit `old`, would move to. A trial is not for landing, and not signed.
 
     Raises ConflictError where page and branch cannot be merged without a doubt (it names the commit), and
     RefusedError for unrelated histories, files outside of the experiences, and a branch with merges in it.
@@ -79,7 +79,8 @@ def build(loc: Location, request: Request, old: str) -> Built:
     events.need_whole_history(loc)
     base = old if is_ahead else _fork(loc, request, old)
     known = {i for e in history.log(loc, f"{base}..{old}") for i in e.plan_ids}
-    return _merge(loc, request, old, base, known) if request.is_merge else _stack(loc, request, old, known)
+    chain = _Chain(loc, request, old, None if is_trial else signatures.signer(loc))
+    return _merge(chain, base, known) if request.is_merge else _stack(chain, known)
 
 
 def _fork(loc: Location, request: Request, old: str) -> str:
@@ -95,7 +96,8 @@ def _fork(loc: Location, request: Request, old: str) -> str:
     )
 
 
-def _stack(loc: Location, request: Request, old: str, known: set[str]) -> Built:
+def _stack(chain: _Chain, known: set[str]) -> Built:
+    loc, request, old = chain.loc, chain.request, chain.old
     span = [f"{old}..{request.tip}"]
     if gitcli.run(loc.repo.place, ["rev-list", "--min-parents=2", "--max-count=1", *span]):
         raise RefusedError(
@@ -103,7 +105,6 @@ def _stack(loc: Location, request: Request, old: str, known: set[str]) -> Built:
             hint=f"land it with --merge, or make it a straight line: `{candidate.rebase_command(request)}`",
         )
     commits = gitcli.run(loc.repo.place, ["rev-list", "--reverse", *span]).decode().split()
-    chain = _Chain(loc, request, old)
     for commit, files in _changes(loc, request, commits):
         named = {stamp.plan_id for stamp in events.stamps(loc.repo.commit(commit).message, loc.config.id)}
         if (named and named <= known) or not chain.add(commit, files):
@@ -111,14 +112,14 @@ def _stack(loc: Location, request: Request, old: str, known: set[str]) -> Built:
     return chain.built("re-parented")
 
 
-def _merge(loc: Location, request: Request, old: str, base: str, known: set[str]) -> Built:
+def _merge(chain: _Chain, base: str, known: set[str]) -> Built:
+    loc, request, old = chain.loc, chain.request, chain.old
     twice = known & {i for e in history.log(loc, f"{old}..{request.tip}") for i in e.plan_ids}
     if twice:
         raise RefusedError(
             f"{request.main} has plan {min(twice)[:12]} of {request.branch} already",
             hint="land it without --merge: what is there is left out then",
         )
-    chain = _Chain(loc, request, old)
     ends = (base, request.tip)
     chain.add_merge([file for _, files in _changes(loc, request, ends, span=True) for file in files])
     return chain.built("merge")
@@ -157,6 +158,7 @@ class _Chain:
     loc: Location
     request: Request
     old: str
+    sign: Sign | None
     objects: list[GitObject] = field(default_factory=list)
     records: list[EvidenceFile] = field(default_factory=list)
     commits: list[str] = field(default_factory=list)
@@ -169,7 +171,6 @@ class _Chain:
         self.tip, self._root = self.old, self.loc.repo.commit(self.old).tree
         self._folder = self.loc.at(self.old).in_tree(layout.EXPERIENCES)
         self._who = self.loc.repo.person()
-        self._sign = signatures.signer(self.loc)
 
     def built(self, how: How) -> Built:
         """Return all that was stacked."""
@@ -196,7 +197,7 @@ class _Chain:
             merges = self.merges[before:]
             message, records = second_record.of(self.loc, message, found, steps, merges)
             self.records += records
-        made = objects.make_commit(self._root, [self.tip], commit.author, self._who, message, sign=self._sign)
+        made = objects.make_commit(self._root, [self.tip], commit.author, self._who, message, sign=self.sign)
         self._stacked(made)
         return True
 
@@ -215,7 +216,7 @@ class _Chain:
                 self._who,
                 self._who,
                 message,
-                sign=self._sign,
+                sign=self.sign,
             )
         )
 

@@ -94,6 +94,15 @@ def test_without_a_key_or_with_one_that_fails_nothing_is_written(loc, tmp_path):
     assert (git(place, "for-each-ref"), sorted((place / ".git" / "objects").rglob("*"))) == before
 
 
+def test_a_trial_of_a_landing_needs_no_key_and_the_landing_does(loc):
+    commit(loc, [make_plan(loc, upsert("exchange", page("exchange")))], "train/one")
+    teach(loc, "refund")
+    git(loc.repo.place, "config", "--unset", "user.signingKey")
+    assert land(loc, "train/one", dry_run=True).candidate.how == "re-parented"
+    with pytest.raises(RefusedError, match="git knows no key of yours"):
+        land(loc, "train/one")
+
+
 def test_signing_happens_outside_of_the_store_lock_however_often_it_loses(loc, monkeypatch):
     signed = []
     original = signing.sign
