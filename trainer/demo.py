@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from xpstore.landing import LandingResult
 
 
+QUICK = LoopOptions(evaluate=False)
+"""For something that can be broken: the same lessons, and no scores before and after."""
+
+
 @dataclass(frozen=True, slots=True)
 class Demo:
     """What the demo did."""
@@ -82,10 +86,14 @@ def make(where: Path, seed: int | None = None) -> Location:
 
 
 async def run_demo(
-    where: Path, *, say: Callable[[Stage], None] | None = None, progress: Progress | None = None
+    where: Path,
+    options: LoopOptions | None = None,
+    *,
+    say: Callable[[Stage], None] | None = None,
+    progress: Progress | None = None,
 ) -> Demo:
     """Measure, train, measure again, and land what was learned, if the gate accepts it."""
-    report = await train_loop(where, LoopOptions(), say=say, progress=progress)
+    report = await train_loop(where, options or LoopOptions(), say=say, progress=progress)
     if not report.changed:
         return Demo(report, None, None)
     gate = LandingGate(where, progress=progress)

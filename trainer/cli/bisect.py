@@ -97,18 +97,24 @@ def command(  # noqa: PLR0913  # the options of the verb
         for line in (*_intended(found), *_previewed(preview(found).next)):
             click.echo(line)
         return
-    end = _search(app, found, as_json=as_json)
-    command = f"{app.typed('xp' if end.culprit and end.culprit[0].plans else 'git')} {end.revert}"
-    typed = command if end.revert else ""
+    end = searched(app, found, is_quiet=as_json)
+    typed = _typed(app, end)
     if as_json:
         emit({**end.model_dump(mode="json"), "revert": typed, "exit_code": end.exit_code})
     else:
-        for line in _described(end, question.confidence, typed):
+        for line in (*described(end, question.confidence), *_next(typed)):
             click.echo(line)
     ctx.exit(end.exit_code)
 
 
-def _search(app: App, found: Search, *, as_json: bool) -> Outcome:
+def _typed(app: App, end: Outcome) -> str:
+    """Return the command that undoes the culprit; empty where nobody is named."""
+    program = "xp" if end.culprit and end.culprit[0].plans else "git"
+    return f"{app.typed(program)} {end.revert}" if end.revert else ""
+
+
+def searched(app: App, found: Search, *, is_quiet: bool) -> Outcome:
+    """Run a search, and tell of it unless `is_quiet`. Raises RefusedError as `run.search`."""
     import asyncio
 
     from trainer.bisect.outcome import outcome
@@ -119,14 +125,13 @@ def _search(app: App, found: Search, *, as_json: bool) -> Outcome:
         async with StoreDoor(app.cwd, app.store) as door:
 
             def say(report: Report) -> None:
-                if not as_json:
+                if not is_quiet:
                     stages.say(_progress(found, report))
 
             return outcome(found, *await search(door, found, say, stages.progress))
 
-    if not as_json:
-        for line in _intended(found):
-            click.echo(line)
+    for line in () if is_quiet else _intended(found):
+        click.echo(line)
     with Stages(KEPT) as stages:
         return asyncio.run(run(stages))
 
@@ -159,12 +164,16 @@ def _progress(found: Search, report: Report) -> Iterator[str]:
         yield paint(f"           {failure.name} could not be scored: {failure.error}")
 
 
-def _described(end: Outcome, confidence: float, typed: str) -> Iterator[str]:
+def described(end: Outcome, confidence: float) -> Iterator[str]:
+    """Yield what was found, for people."""
     yield ""
     yield from _verdict(end, confidence)
     for skipped in end.skipped:
         yield paint(f"  {shortened(skipped.commit)} was passed over: {skipped.error}")
     yield f"{counted(end.rollouts, 'rollout')} run, {counted(end.reused, 'score')} reused"
+
+
+def _next(typed: str) -> Iterator[str]:
     if typed:
         yield ""
         yield "Next:"

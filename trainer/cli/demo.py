@@ -5,8 +5,15 @@ not told. The agent is measured on the test cases, trained on the training cases
 learned is landed on main, one commit per page, if the gate accepts it. Takes a minute and needs no key: every
 number is computed.
 
+With --break, see what becomes of an update that makes the agent worse: on a store that `xp demo` has made,
+or on a new one, a round of updates is proposed, one of which does harm. The gate refuses them; they are
+landed by force, which is recorded; `xp bisect` finds the one, `xp revert` takes it out, the score is back.
+
 JSON: {the keys of `xp train --json`, "store": directory, "gate": what the gate decided or null, "landed":
 plan ids}
+With --break {"store", "branch", "plans": plan ids, "harmful": plan id, "refused": state of the landing,
+"forced": the same, "bisect": as `xp bisect --json`, "undo": commit, "accuracy": {"before", "broken",
+"after"}, "exit_code"}
 """
 
 from __future__ import annotations
@@ -34,15 +41,20 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Another company: other rules and cases."
 )
+@click.option("--break", "breaks", is_flag=True, help="Break it, and have it found and undone.")
 @json_option
 @click.pass_context
 @pass_app
-def command(app: App, ctx: click.Context, directory: str, *, seed: int | None, as_json: bool) -> None:
+def command(  # noqa: PLR0913  # the options of the verb
+    app: App, ctx: click.Context, directory: str, *, seed: int | None, breaks: bool, as_json: bool
+) -> None:
     """Run the demo; see the module's docstring."""
     import asyncio
 
     where = (app.cwd / directory).resolve()
     there = App(cwd=where, store=None)
+    if breaks:
+        ctx.exit(_break(there, seed, as_json=as_json))
     _check_free(where, there)  # before anything heavy is loaded
 
     from trainer.demo import make, run_demo
@@ -67,6 +79,34 @@ def command(app: App, ctx: click.Context, directory: str, *, seed: int | None, a
     else:
         _tell(demo, there, store.config.main)
     ctx.exit(report.exit_code)
+
+
+def _break(there: App, seed: int | None, *, as_json: bool) -> int:
+    """Break the demo that is there, or a new one. Return the exit code."""
+    import asyncio
+
+    from trainer.cli.breaking import Breaking
+
+    if not _is_demo(there):
+        _check_free(there.cwd, there)
+
+        from trainer.demo import QUICK, make, run_demo
+
+        store = make(there.cwd, seed)
+        if not as_json:
+            click.echo(paint(f"Made the store {store.config.id} in {there.cwd}, branch {store.config.main}"))
+        with Stages("The store is there; the same command goes on with it.") as stages:
+            asyncio.run(run_demo(there.cwd, QUICK, progress=stages.progress))
+    elif seed is not None:
+        raise UsageError(f"{there.cwd} has a company already", hint="--seed is for a new store")
+    return Breaking(there, is_quiet=as_json).run()
+
+
+def _is_demo(there: App) -> bool:
+    """Return whether a store of the order desk begins in the directory."""
+    if not (there.cwd / "xp.toml").is_file():
+        return False
+    return there.location().config.environment.name == "order-desk"
 
 
 def _check_free(where: Path, there: App) -> None:
