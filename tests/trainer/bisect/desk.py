@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 SEED = 7
 SLIP_RATE = 0.15
+CUSTOMER = "the `customer_id` of `order_id`"
 LESSONS = {
     "cancel-order": (
-        "Do not call `cancel_order` when the age in days of the `joined_at` of `customer_id` is at most 500.",
+        f"Do not call `cancel_order` when the age in days of the `joined_at` of {CUSTOMER} is at most 500.",
         "After you call `cancel_order`, call `notify_customer`.",
     ),
     "exchange-item": (
@@ -25,16 +26,14 @@ LESSONS = {
         "Call `check_fraud` before you call `exchange_item`.",
     ),
     "grant-discount": (
-        "Do not call `grant_discount` when the `tier` of the `customer_id` of `order_id` is `basic`.",
+        f"Do not call `grant_discount` when the `tier` of {CUSTOMER} is `basic`.",
         "Do not call `grant_discount` when the argument `form` is `percentage`.",
     ),
     "redirect-order": (
         "Do not call `redirect_order` when the `warehouse` of `order_id` is `west`.",
         "Do not call `redirect_order` when the argument `place` is `home`.",
     ),
-    "refund-order": (
-        "Do not call `refund_order` when the `open_claims` of the `customer_id` of `order_id` is at most 1.",
-    ),
+    "refund-order": (f"Do not call `refund_order` when the `open_claims` of {CUSTOMER} is at most 1.",),
     "upgrade-delivery": (
         "Do not call `upgrade_delivery` when the `status` of `order_id` is `packed`.",
         "Call `check_stock` before you call `upgrade_delivery`.",
