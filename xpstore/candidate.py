@@ -11,14 +11,17 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import gitcli, guards, history, layout, page_check
+from xpstore import duplicates, gitcli, guards, history, layout, page_check
 from xpstore.errors import NotFoundError, RefusedError, UsageError, XpError
+from xpstore.experience import Experience, ExperienceSet
+from xpstore.page_index import PageIndex
 from xpstore.resolution import Asking
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from xpstore.duplicates import Duplicate
     from xpstore.events import Entry
     from xpstore.location import Location
     from xpstore.merge import MergePage
@@ -66,6 +69,8 @@ class LandingCandidate:
     """How the pages were merged of which main and branch had different versions."""
     left_out: tuple[str, ...] = ()
     """The branch's commits whose plans or results main has already."""
+    duplicates: tuple[Duplicate, ...] = ()
+    """What it says that other pages say already, or say the opposite of."""
 
     @property
     def merged(self) -> tuple[str, ...]:
@@ -128,6 +133,38 @@ def check(loc: Location, candidate: LandingCandidate) -> LandingCandidate:
     _check_loss(loc, candidate)
     _check_pages(loc, candidate, changed)
     return candidate
+
+
+def repeated(loc: Location, candidate: LandingCandidate) -> tuple[Duplicate, ...]:
+    """Return what a candidate says that other pages say already; none where main's xp.toml ignores it.
+
+    Raises RefusedError where it refuses such.
+    """
+    rules = loc.config_at(candidate.old).duplicates
+    if rules.action == "ignore":
+        return ()
+    before, after = pages_at(loc, candidate.old), pages_at(loc, candidate.new)
+    changes = {
+        name: duplicates.Change(_text(loc, before.get(name)), _text(loc, after.get(name)))
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    }
+    added = [Experience(name=name, text=c.after) for name, c in changes.items() if c.after is not None]
+    new = ExperienceSet(root_uri="", policies=tuple(added))
+    with PageIndex.at(loc, candidate.old) as there, PageIndex.of(new) as here:
+        found = duplicates.find(changes, [there, here], rules)
+    if found and rules.action == "refuse":
+        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise RefusedError(
+            f"{candidate.branch}: {'; '.join(one.sentence for one in found[:_SHOWN])}{more}",
+            hint='say it on one page and take it out of the other, or write `action = "warn"` below'
+            " [duplicates] in xp.toml",
+        )
+    return found
+
+
+def _text(loc: Location, blob: str | None) -> str | None:
+    return None if blob is None else loc.repo.blob(blob).decode("utf-8", "replace")
 
 
 def rebase_command(asked: Request | LandingCandidate) -> str:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from xpstore.candidate import Request
+    from xpstore.duplicates import Duplicate
     from xpstore.location import Location
     from xpstore.merge import MergePage
     from xpstore.reparent import Built
@@ -102,17 +103,21 @@ def land(  # noqa: PLR0913  # the options of the verb
 
     Raises UsageError where there is no such branch; ConflictError where main has changed the same in a way
     that excludes it; RefusedError where it brings what no plan may write, takes most pages away, shares no
-    history with main, or a local change or an unfinished merge or rebase is in the way; RepositoryError
-    where main keeps moving. Then nothing has moved.
+    history with main, says what another page says where xp.toml refuses that, or a local change or an
+    unfinished merge or rebase is in the way; RepositoryError where main keeps moving. Then nothing has moved.
     """
     asked = candidate.request(loc, branch, onto=onto, is_merge=merge, merge_page=merge_page)
     asking = asked.merge_page if isinstance(asked.merge_page, Asking) else None
+    repeated: list[tuple[Duplicate, ...]] = []
+    is_slow = gate is not None or loc.config.sign.is_on or loc.config.duplicates.action == "refuse"
     for number in range(ROUNDS):
-        is_late = number >= PATIENCE and gate is None and not loc.config.sign.is_on and asking is not None
+        is_late = number >= PATIENCE and not is_slow and asking is not None
+        if not is_late:
+            repeated.clear()
         now = replace(asked, merge_page=asking.known) if is_late and asking else asked
         try:
             with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
-                result = _round(loc, now, gate or ungated, dry_run=dry_run)
+                result = _round(loc, now, gate or ungated, repeated, dry_run=dry_run)
         except UnaskedError as unasked:  # only under the lock, where no model may be asked
             asked.merge_page(*unasked.question)
             continue
@@ -126,8 +131,18 @@ def land(  # noqa: PLR0913  # the options of the verb
     )
 
 
-def _round(loc: Location, asked: Request, gate: Gate | str, *, dry_run: bool) -> LandingResult | None:
-    """Land on main as it is now; None where it moved meanwhile. A text says why there is no gate."""
+def _round(
+    loc: Location,
+    asked: Request,
+    gate: Gate | str,
+    repeated: list[tuple[Duplicate, ...]],
+    *,
+    dry_run: bool,
+) -> LandingResult | None:
+    """Land on main as it is now; None where it moved meanwhile. A text says why there is no gate.
+
+    `repeated` keeps what was found out about duplicates for rounds that have no time for it.
+    """
     unfinished.check(loc.repo, {asked.ref, asked.main_ref})
     old = candidate.where_to(loc, asked)
     built = reparent.build(loc, asked, old, is_trial=dry_run)
@@ -138,6 +153,8 @@ def _round(loc: Location, asked: Request, gate: Gate | str, *, dry_run: bool) ->
         return LandingResult("nothing", replace(what, new=asked.tip, is_landed=True))
     with pack.kept(loc.repo.pack_dir, built.objects):  # guards and gate read them as any other commits
         what = candidate.check(loc, what)
+        repeated[:] = repeated or [candidate.repeated(loc, what)]
+        what = replace(what, duplicates=repeated[0])
         publish.retried(loc.repo, lambda: _check_files(loc, asked, what), asked.main_ref)
         verdict = None if isinstance(gate, str) else gate(what)
         record = gate_record.ungated(loc, what.new, old, gate) if isinstance(gate, str) else None

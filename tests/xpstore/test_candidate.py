@@ -207,3 +207,37 @@ def test_no_main_and_no_whole_history(loc: Location, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no branch main to land on"):
         proposed(loc)
     assert list(texts(loc, BRANCH)) == ["a", "b", "old"]
+
+
+ASK = "Ask for the order number and the zip code before you cancel anything."
+SAME = "Before you cancel anything, ask for the zip code and the order number."
+
+
+def repeating(loc: Location) -> candidate.LandingCandidate:
+    """Return a candidate with a page that says what main's `refund` says, and one that contradicts it."""
+    commit(loc, [make_plan(loc, upsert("refund", page("refund", ASK)))], "main")
+    opposite = page("new", ASK.replace("Ask for", "Never ask for"))
+    commit(loc, [make_plan(loc, upsert("cancel", page("cancel", SAME)))], "train/again")
+    commit(loc, [make_plan(loc, upsert("new", opposite), branch="train/again")], "train/again")
+    asked = candidate.request(loc, "train/again")
+    return candidate.LandingCandidate("train/again", "main", candidate.where_to(loc, asked), asked.tip)
+
+
+def test_what_other_pages_say_already_is_found(loc: Location):
+    found = candidate.repeated(loc, repeating(loc))
+    assert ("page", "cancel", "refund") in [(d.kind, d.page, d.other) for d in found]
+    assert ("contradiction", "new", "refund") in [(d.kind, d.page, d.other) for d in found]
+
+
+@pytest.mark.parametrize("action", ["refuse", "ignore"])
+def test_xp_toml_says_what_becomes_of_duplicates(loc: Location, action: str):
+    config = loc.repo.place / "xp.toml"
+    config.write_text(config.read_text().replace('action = "warn"', f'action = "{action}"'))
+    git(loc.repo.place, "commit", "-qam", "Set it")
+    what = repeating(loc)
+    if action == "ignore":
+        assert candidate.repeated(loc, what) == ()
+        return
+    with pytest.raises(RefusedError, match="cancel says what refund says already") as caught:
+        candidate.repeated(loc, what)
+    assert "[duplicates]" in caught.value.hint

@@ -5,7 +5,8 @@ changed are merged by statement, and the branch moves along; --merge leaves its 
 a merge commit instead. All of the branch lands, or nothing: what cannot be merged without a doubt stops it,
 and so does a merge or rebase that is not finished. Where main is checked out, its files follow; local changes
 stay, and one that is in the way stops the landing before anything moves. Only experiences land: a branch that
-changes other files too is for git, or for the site that hosts the repository.
+changes other files too is for git, or for the site that hosts the repository. What another page says already,
+or the opposite of it, is named; [duplicates] in xp.toml says whether that stops the landing.
 
 Where xp.toml names an environment and there are gate cases, the gate measures exactly what would land (`xp
 gate --help`), and only what it accepts lands. What it leaves open stays on its branch; --accept-inconclusive
@@ -16,8 +17,10 @@ JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconc
 "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",
 "merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
 "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
-[commit that main has already], "plans": [plan id], "commits": [as in xp log, oldest first], "verdict":
-{"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate, or ""}
+[commit that main has already], "duplicates": [{"kind": "page", "statement" or "contradiction", "page",
+"other", "text", "other_text", "similarity"}], "plans": [plan id], "commits": [as in xp log, oldest first],
+"verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate,
+or ""}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
 a local change says no, or the gate rejects it; 2 when there is no such branch, or the gate cannot tell.
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from xpstore.candidate import LandingCandidate
     from xpstore.landing import LandingResult
 
+DUPLICATES_SHOWN = 10
 EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
 
 
@@ -126,6 +130,7 @@ def as_object(
         "merged": list(what.merged),
         "merges": [page.model_dump(mode="json") for page in what.merges],
         "left_out": list(what.left_out),
+        "duplicates": [asdict(one) for one in what.duplicates],
         "plans": list(what.plan_ids),
         "commits": [commit_object(entry) for entry in what.entries],
         "verdict": asdict(result.verdict) if result.verdict else None,
@@ -153,11 +158,7 @@ def describe(
         yield f"  {paint(shortened(entry.commit), 'yellow')} {paint(entry.subject)}"
         for side in entry.merged:
             yield f"    {paint(shortened(side.commit), 'yellow')} {paint(side.subject)}"
-    for page in what.merges:
-        by = f", decided by {page.resolved_by}" if page.resolved_by else ""
-        yield paint(f"  merged: {page.name}, which {what.main} had changed too ({page.verdict}{by})")
-    if what.left_out:
-        yield paint(f"  left out: {counted(len(what.left_out), 'commit')} that {what.main} has already")
+    yield from _remarks(what)
     if gated and gated.ungated:
         yield paint(f"  no gate: {gated.ungated}")
     if not dry_run:
@@ -166,6 +167,19 @@ def describe(
         yield ""
         yield "Next:"
         yield paint(f"  {app.typed()} log {what.main}")
+
+
+def _remarks(what: LandingCandidate) -> Iterator[str]:
+    """Yield what was merged, what is said twice, and what was left out."""
+    for page in what.merges:
+        by = f", decided by {page.resolved_by}" if page.resolved_by else ""
+        yield paint(f"  merged: {page.name}, which {what.main} had changed too ({page.verdict}{by})")
+    for one in what.duplicates[:DUPLICATES_SHOWN]:
+        yield paint(f"  warning: {one.sentence}", "yellow")
+    if len(what.duplicates) > DUPLICATES_SHOWN:
+        yield f"  and {len(what.duplicates) - DUPLICATES_SHOWN} more such (--json lists all)"
+    if what.left_out:
+        yield paint(f"  left out: {counted(len(what.left_out), 'commit')} that {what.main} has already")
 
 
 def _verdict(result: LandingResult, gated: GatedLanding | None) -> Iterator[str]:

@@ -157,3 +157,15 @@ def test_the_object_names_the_verdict(loc, tmp_path):
     result = landing.land(loc, BRANCH, gate=lambda _: verdict)
     assert verb.as_object(result, dry_run=False)["verdict"] == {"decision": "reject", "reason": "worse"}
     assert next(verb.describe(result, App(tmp_path), dry_run=False)).startswith("Gate: reject")
+
+
+def test_what_main_says_already_is_named(loc, capsys):
+    where = ["-C", str(loc.repo.place)]
+    lesson = "Ask for the order number and the zip code before you cancel anything."
+    commit(loc, [make_plan(loc, upsert("refund", page("refund", lesson)))], "main")
+    commit(loc, [make_plan(loc, upsert("again", page("again", lesson)))], "train/twice")
+    assert run([*where, "land", "train/twice", "--dry-run", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["duplicates"]
+    assert (one["kind"], one["page"], one["other"]) == ("page", "again", "refund")
+    assert run([*where, "land", "train/twice"]) == 0
+    assert "  warning: again says what refund says already (100% of it)" in capsys.readouterr().out
