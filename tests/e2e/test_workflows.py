@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from hooks import ci_init
 from tests.builders import git
-from tests.site_runner import Site, serving
+from tests.site_runner import INSTALL, ROOT, Site, serving
 from tests.trainer.case_store import install_scripted
 from tests.trainer.gate_store import make_gate_store
 from xpstore.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.site_runner import Job
 
 EVIDENCE = "refs/heads/xp/evidence"
+PUSHED = "https://xp:secret@site.example/pat/desk.git"
 
 
 @pytest.fixture
@@ -114,3 +120,64 @@ def test_a_gate_that_does_not_finish_says_so(site):
     assert "The gate did not finish" in gated.summary.read_text()
     assert reported.is_green, reported.log
     assert "It did not finish" in site.comments[7][0]["body"]
+
+
+def gitlab(site: Site, job: str, branch: str, number: int) -> list[subprocess.CompletedProcess[str]]:
+    """Run a job of a merge request as GitLab does: one shell for most of it, another one for the end."""
+    jobs = yaml.safe_load((site.origin.parent / "desk" / ".gitlab" / "xp.yml").read_text())
+    machine = Path(tempfile.mkdtemp(dir=site.where))
+    (machine / ".gitconfig").write_text(f'[url "{site.origin}"]\n\tinsteadOf = {PUSHED}\n')
+    git(machine, "clone", "-q", str(site.origin), "desk")
+    head = git(site.origin, "rev-parse", branch)
+    git(machine / "desk", "checkout", "-q", "--detach", head)
+    env = {
+        **{k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "GITHUB_"))},
+        **jobs[".xp"]["variables"],
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{site.python_path}:{ROOT}",
+        "HOME": str(machine),
+        "CI_API_V4_URL": site.api,
+        "CI_COMMIT_SHA": head,
+        "CI_MERGE_REQUEST_IID": str(number),
+        "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": branch,
+        "CI_PROJECT_DIR": str(machine / "desk"),
+        "CI_PROJECT_ID": "3",
+        "CI_PROJECT_PATH": "pat/desk",
+        "CI_PROJECT_URL": "https://site.example/pat/desk",
+        "CI_SERVER_FQDN": "site.example",
+        "CI_SERVER_PROTOCOL": "https",
+        "GITLAB_USER_EMAIL": "pat@example.org",
+        "GITLAB_USER_NAME": "Pat",
+        "XP_TOKEN": "secret",
+    }
+    main = [*jobs[".xp"]["before_script"], *jobs[job]["script"]]
+    scripts = [[line for line in main if line != INSTALL], jobs[job].get("after_script", [])]
+    return [
+        subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", "\n".join(lines)],
+            cwd=machine / "desk",
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for lines in scripts
+    ]
+
+
+@pytest.mark.stress
+def test_gitlab_gates_comments_on_and_lands_a_merge_request(site):
+    loc = Location.find(site.origin.parent / "desk")
+    ci_init.write(loc, ci_init.plan(loc, "gitlab", "xpstore==0.1.0"))
+    for branch, number, code, word in (("train/better", 7, 0, "ACCEPT"), ("train/worse", 8, 1, "REJECT")):
+        run, after = gitlab(site, "xp-gate", branch, number)
+        assert run.returncode == code, run.stdout + run.stderr
+        assert after.returncode == 0, after.stdout + after.stderr
+        assert word in str(site.comments[number][0]["body"])
+    before = git(site.origin, "rev-parse", "main")
+    assert gitlab(site, "xp-land", "train/worse", 8)[0].returncode == 1
+    assert git(site.origin, "rev-parse", "main") == before
+    run, _ = gitlab(site, "xp-land", "train/better", 7)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "0 trials run" in run.stdout
+    assert git(site.origin, "rev-parse", "main") == git(site.origin, "rev-parse", "train/better") != before
