@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from hooks.changes import Change
     from xpstore.location import Location
 
+MOST_LEVELS = 8
+"""Folders in folders; what reads them goes down one by one."""
+_NAME_SHOWN = 80
 MOST_BYTES = 64 * 1024 * 1024
 """Of one evidence file."""
 _SYNC = "xp sync brings both together; nothing is lost by it"
@@ -85,7 +88,11 @@ def _added(loc: Location, new: str, added: Iterable[Change]) -> Iterator[Remark]
     shelf = Evidence(loc, files)
     for change in added:
         path = change.path
-        if path not in files:
+        if path.count("/") >= MOST_LEVELS or not _is_text(path):
+            yield Remark(
+                f"no file of the evidence is called {path[:_NAME_SHOWN]}", "evidence is what xp writes"
+            )
+        elif path not in files:
             yield Remark(f"evidence has {path}, which is no file", "links and submodules are no evidence")
         elif loc.repo.size(files[path]) > MOST_BYTES:
             yield Remark(
@@ -95,6 +102,11 @@ def _added(loc: Location, new: str, added: Iterable[Change]) -> Iterator[Remark]
             yield Remark(f"{layout.subject_of(path)} was forgotten, and {path} brings it back", _SYNC)
         elif problem := shelf.problem(path):
             yield Remark(problem, "evidence is named by its content: xp verify")
+
+
+def _is_text(path: str) -> bool:
+    """Return whether a path is UTF-8; other bytes are lone surrogates."""
+    return path == path.encode("utf-8", "replace").decode()
 
 
 def _is_forgotten(loc: Location, tip: str, path: str) -> bool:

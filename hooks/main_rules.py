@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hooks import belief, changes, page_rules
 from hooks.remark import Remark
-from xpstore import layout, signatures
+from xpstore import gitcli, layout, signatures
 from xpstore.evaluation import experiences_at
 from xpstore.location import stores_at
 from xpstore.objects import EMPTY_TREE
@@ -56,10 +56,19 @@ def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust)
     if moved:
         return moved
     before, after = experiences_at(loc, old), experiences_at(loc, new)
+    line = [*_line(loc, old, new)]
     if before == after:
-        return [*_signatures(loc, old, new, trust)][:_SHOWN]
+        return [*_signatures(loc, old, new, trust), *line][:_SHOWN]
     found = [*_pages(loc, before, new), *_signatures(loc, old, new, trust)][:_SHOWN]
-    return found or _gate(loc, old, new, evidence, trust)
+    return [*(found or _gate(loc, old, new, evidence, trust)), *line]
+
+
+def _line(loc: Location, old: str, new: str) -> Iterator[Remark]:
+    """Yield a warning where main becomes the side of a merge: history is read along first parents."""
+    out = gitcli.run(loc.repo.place, ["rev-list", "--first-parent", f"{old}..{new}"]).decode().split()
+    if out and loc.repo.commit(out[-1]).parents[:1] != (old,):
+        text = f"{loc.config.main} was merged into what is pushed: its history becomes a side line"
+        yield Remark(text, "git pull --rebase keeps it straight", blocks=False)
 
 
 def _settings(loc: Location, new: str, *, frees_gate: bool) -> list[Remark]:

@@ -7,6 +7,7 @@ people's own.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from hooks import changes
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 _SHOWN = 5
+_ID = re.compile("[0-9a-f]{12,64}")
 
 
 def check(loc: Location, old: str | None, new: str, evidence: str | None) -> list[Remark]:
@@ -63,13 +65,13 @@ def _key(line: bytes) -> str:
 
 def _lines(loc: Location, evidence: str | None, key: str, commit: str) -> set[str]:
     """Return what may stand in the note on a commit about the evaluations of a key."""
-    if evidence is None:
+    if evidence is None or not _ID.fullmatch(key):
         return set()
     trees = _experiences(loc, commit)
     tree = loc.repo.commit(evidence).tree
     folder = layout.evaluation_path(key, "").rpartition("/")[0]
     lines = set()
-    for entry in loc.repo.children(tree, folder) if "/" not in key else ():
+    for entry in loc.repo.children(tree, folder):
         if entry.is_file and entry.name.startswith(f"{key}."):
             try:
                 record = evaluation.read_record(loc.repo.blob(entry.id), f"{folder}/{entry.name}")

@@ -84,7 +84,7 @@ def _ungated(loc: Location, old: str, new: str, branch: str, *, blocks: bool) ->
 
 def _stores(repo: Repo, pushed: list[Pushed]) -> list[Location]:
     """Return the stores that the pushed refs can be of, by their ids: on the pushed branches, and here."""
-    tips = [each.new for each in pushed if each.new]
+    tips = [each.new for each in pushed if each.new and each.ref.startswith(layout.HEADS)]
     head = repo.head_ref()
     here = repo.ref(head) if head else repo.resolve("HEAD")
     found: dict[str, Location] = {}

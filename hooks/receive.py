@@ -78,12 +78,13 @@ def _check(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust
 
 
 def _branch(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust) -> Iterator[Remark]:
-    if each.old is None:
-        for loc in main_rules.guarded(repo, each.ref, each.new) if each.new else ():
-            yield from main_rules.check_first(loc, each.new or "")
-        return
-    for loc in main_rules.guarded(repo, each.ref, each.old):
-        if each.new is None:
+    known = main_rules.guarded(repo, each.ref, each.old) if each.old else []
+    ids = {loc.config.id for loc in known}
+    for loc in main_rules.guarded(repo, each.ref, each.new) if each.new else ():
+        if loc.config.id not in ids and each.new:
+            yield from main_rules.check_first(loc, each.new)
+    for loc in known:
+        if each.new is None or each.old is None:
             yield Remark("agents read it, it cannot be deleted", "the server's owner can, on the server")
         else:
             yield from main_rules.check(loc, each.old, each.new, _evidence(loc, pushed), trust)

@@ -68,8 +68,20 @@ def render(hook: str, program: str, kept: str = "", before: bytes = b"") -> str:
         "fi",
     ]
     start = f'"$xp" hook {hook} "$@"'
-    lines.append(f'printf %s "$input" | {start}' if reads else f"exec {start}")
+    start = f'printf %s "$input" | {start}' if reads else start
+    lines += [start, "code=$?", *_unable(hook)] if hook in CLIENT else [start]
     return "\n".join(lines) + "\n"
+
+
+def _unable(hook: str) -> list[str]:
+    """Return what a client does where xp is there and cannot be started: its Python is gone."""
+    return [
+        "case $code in 126|127)",
+        f"    echo 'warning: xp cannot be started: {hook} checks no experiences' >&2",
+        "    code=0 ;;",
+        "esac",
+        "exit $code",
+    ]
 
 
 def _missing(hook: str) -> list[str]:

@@ -84,7 +84,8 @@ def _pre_push(repo: Repo, args: Sequence[str]) -> Sequence[Remark]:
 def _post_merge(repo: Repo, args: Sequence[str]) -> Sequence[Remark]:
     from hooks import post_merge
 
-    del args
+    if args[0] == "1":
+        return ()  # --squash: nothing was merged yet
     if sentence := post_merge.changed(repo):
         click.echo(sentence, err=True)
     return ()
@@ -133,4 +134,4 @@ _HOOKS: dict[str, Callable[[Repo, Sequence[str]], Sequence[Remark]]] = {
     "pre-receive": _pre_receive,
     "update": _update,
 }
-_ARGUMENTS = {"commit-msg": 1, "update": 3}
+_ARGUMENTS = {"commit-msg": 1, "post-merge": 1, "update": 3}

@@ -110,6 +110,20 @@ def test_one_that_was_measured_against_an_older_main_is_refused(plain):
     assert "no gate has looked at exactly these" in text  # not even the tree is the one that was measured
 
 
+def test_a_merge_that_makes_main_a_side_line_is_told(plain):
+    git(plain.root, "checkout", "-q", "-b", "side")
+    git(plain.root, "commit", "-q", "--allow-empty", "-m", "Side")
+    git(plain.root, "checkout", "-q", "main")
+    git(plain.root, "commit", "-q", "--allow-empty", "-m", "Main")
+    old = plain.main
+    git(plain.root, "checkout", "-q", "side")
+    git(plain.root, "merge", "-q", "-m", "Merge", "main")
+    new = git(plain.root, "rev-parse", "HEAD")
+    assert said(plain, old, new) == ["main was merged into what is pushed: its history becomes a side line"]
+    (loc,) = main_rules.guarded(plain.loc.repo, "refs/heads/main", old)
+    assert [r.blocks for r in main_rules.check(loc, old, new, None, Trust())] == [False]
+
+
 def test_main_only_moves_forward(plain):
     old, new = plain.main, plain.learn("new")
     plain.accepted(old, new)

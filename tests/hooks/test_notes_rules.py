@@ -45,8 +45,10 @@ def test_a_forged_note_is_named(desk):
     assert found == [
         f"the note on {desk.main[:12]} tells of an evaluation that is not on record ({forged['key'][:12]})"
     ]
+    hostile = json.dumps({"key": "../\ud800", "summary": "x"})
+    assert len(said(desk, notes, add_line(desk, desk.main, hostile), shelf)) == 2
     invented = json.dumps({"summary": "test 80/80", "suite": "test"})
-    assert len(said(desk, notes, add_line(desk, desk.main, invented), shelf)) == 2
+    assert len(said(desk, notes, add_line(desk, desk.main, invented), shelf)) == 3
 
 
 def test_a_true_line_on_the_wrong_commit_is_forged_too(desk):

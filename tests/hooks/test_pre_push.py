@@ -87,3 +87,8 @@ def test_what_git_says_is_read_with_any_name_of_a_ref():
     text = f"refs/heads/x {a} refs/heads/ü {none}\n(delete) {none} refs/heads/y {a}\n"
     assert pre_push.parse(text) == [Pushed("refs/heads/ü", a, None), Pushed("refs/heads/y", None, a)]
     assert pre_push.parse("") == []
+
+
+def test_a_tag_of_anything_may_be_pushed(loc):
+    blob = git(loc.repo.place, "hash-object", "-w", "xp.toml")
+    assert said(loc, Pushed("refs/tags/file", blob, None)) == []

@@ -66,6 +66,16 @@ def test_the_first_push_begins_the_store(desk):
     assert said(desk, Update(MAIN, None, bad))[0].startswith("main: experiences/b c.md: invalid")
 
 
+def test_a_store_that_comes_into_a_repository_of_code_has_good_pages_too(desk):
+    tree = git(desk.root, "rev-parse", "main^{tree}")
+    code = git(desk.root, "commit-tree", "-m", "Code", git(desk.root, "mktree", "--missing"))
+    begun = git(desk.root, "commit-tree", "-p", code, "-m", "Begin", tree)
+    assert said(desk, Update(MAIN, code, begun)) == []
+    desk.learn("b c")
+    bad = git(desk.root, "commit-tree", "-p", code, "-m", "Begin", "main^{tree}")
+    assert said(desk, Update(MAIN, code, bad))[0].startswith("main: experiences/b c.md: invalid")
+
+
 def test_evidence_of_a_named_store_only_grows_too(desk):
     desk.measure(desk.main)
     first = desk.loc.repo.ref(EVIDENCE)

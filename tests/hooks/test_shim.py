@@ -39,6 +39,19 @@ def test_without_xp_a_client_goes_on_and_a_server_takes_nothing(tmp_path, monkey
     assert (done.returncode, "not on PATH" in done.stderr) == (code, True)
 
 
+@pytest.mark.parametrize(
+    ("hook", "passes"), [("pre-commit", True), ("pre-push", True), ("pre-receive", False)]
+)
+@pytest.mark.parametrize("kept", ["", "kept"])
+def test_an_xp_whose_python_is_gone_is_as_good_as_none(tmp_path, monkeypatch, hook, passes, kept):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    program = script(tmp_path / "xp", "#!/nowhere/python\n")
+    file = script(tmp_path / hook, shim.render(hook, str(program), kept))
+    done = run(file, stdin="x")
+    assert (done.returncode == 0) is passes
+    assert ("warning: xp cannot be started" in done.stderr) is passes
+
+
 def test_xp_is_taken_from_path_first_and_else_from_where_it_was(tmp_path, monkeypatch):
     said = stand_in(tmp_path, monkeypatch)
     other = script(tmp_path / "it's here" / "xp", '#!/bin/sh\necho other "$@"\n')

@@ -67,6 +67,8 @@ def test_a_merge_is_told(loc, monkeypatch, capsys):
     git(loc.repo.place, "merge", "-q", "side")
     assert hook(monkeypatch, "post-merge", "0") == 0
     assert capsys.readouterr().err == "1 experience changed: a\n"
+    assert hook(monkeypatch, "post-merge", "1") == 0  # --squash has merged nothing yet
+    assert capsys.readouterr().err == ""
 
 
 def test_a_repository_without_a_store_is_left_alone(tmp_path, monkeypatch, capsys):
