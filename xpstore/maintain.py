@@ -111,8 +111,11 @@ def _repack(repo: Repo) -> list[list[str]]:
     """Return the git commands that find the deltas, and then fold all packs.
 
     Between two objects of one pack git looks for a delta only when told to forget the ones there are (-f),
-    so this is done first, and only to the packs that have none.
+    so this is done first, and only to the packs that have none. A partial clone keeps its packs: git cannot
+    fold those that lack objects in this way.
     """
+    if repo.is_partial:
+        return []
     geometric = ["-c", "pack.threads=1", "repack", f"--geometric={FACTOR}", "-d", "-q"]
     done = [f"--keep-pack={pack_.name}" for pack_ in fold.packs(repo.pack_dir) if not pack_.is_own]
     return [[*geometric, "-f", *done], geometric]

@@ -28,8 +28,8 @@ def check(repo: Repo, remote: str) -> None:
     if named:
         raise RefusedError(
             f"the configuration of {repo.place} names programs for {remote}: {', '.join(named)}",
-            hint="a copied repository may name anything: if they are yours, set them by git config --global, or"
-            ' call with GIT_SSH_COMMAND="$(git config core.sshCommand)"; nothing was run',
+            hint="a copied repository may name anything: if they are yours, git config --global sets them, or"
+            ' call xp with GIT_SSH_COMMAND="$(git config core.sshCommand)"; nothing was run',
         )
 
 

@@ -28,6 +28,7 @@ _FASTER = (
     "fetch first",
     "cannot lock ref",
     "failed to update ref",
+    "atomic transaction failed",
     "incorrect old value",
     "already exists",
     "reference already",
@@ -108,7 +109,8 @@ def push(repo: Repo, remote: str, updates: Sequence[Update]) -> bool:
     """
     leases = [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
     specs = [f"{update.new}:{update.ref}" for update in updates]
-    options = ["--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"]
+    options = ["--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed"]
+    options.append("--recurse-submodules=no")
     done = _attempt(repo, ["push", *options, *leases, "--", remote, *specs])
     if not done.code:
         return True

@@ -14,7 +14,6 @@ import pytest
 from tests.builders import fsck, git, identify
 from tests.e2e.bad import PAGE, READING, WRITING, Xp, leftovers, loose, rollouts, trained
 from xpstore.config import UPCASTERS
-from xpstore.evidence import find_ids
 from xpstore.location import Location
 from xpstore.snapshot import snapshot
 
@@ -375,64 +374,6 @@ def test_a_wrong_clock(store, xp, tmp_path, monkeypatch, now):
     for verb in READING:
         assert xp(store, *verb).code == 0
     fsck(store)
-
-
-TRAPS = (
-    "core.fsmonitor",
-    "core.pager",
-    "core.editor",
-    "core.sshCommand",
-    "core.askPass",
-    "core.alternateRefsCommand",
-    "credential.helper",
-    "diff.external",
-    "gpg.program",
-    "uploadpack.packObjectsHook",
-    "filter.evil.clean",
-    "filter.evil.smudge",
-    "filter.evil.process",
-    "diff.evil.textconv",
-    "diff.evil.command",
-    "merge.evil.driver",
-)
-
-
-def test_nothing_that_a_copied_repository_brings_is_run(store, xp, tmp_path):
-    ran = tmp_path / "ran"
-    trap = tmp_path / "trap"
-    trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {ran}\ncat\n')
-    trap.chmod(0o755)
-    for key in TRAPS:
-        git(store, "config", key, str(trap))
-    for alias in ("log", "read-tree", "diff"):
-        git(store, "config", f"alias.{alias}", f"!{trap}")
-    for key, value in (
-        ("commit.gpgSign", "true"),
-        ("log.showSignature", "true"),
-        ("filter.evil.required", "true"),
-        ("extensions.partialClone", "evil"),
-        ("remote.evil.promisor", "true"),
-        ("remote.evil.url", f"ext::{trap}"),
-        ("protocol.ext.allow", "always"),
-    ):
-        git(store, "config", key, value)
-    hooks = tmp_path / "hooks"
-    for folder in (hooks, store / ".git" / "hooks"):
-        folder.mkdir()
-        for hook in ("pre-commit", "post-checkout", "reference-transaction", "post-index-change"):
-            shutil.copy(trap, folder / hook)
-    git(store, "config", "core.hooksPath", str(hooks))
-    (store / ".git" / "info").mkdir(exist_ok=True)
-    (store / ".git" / "info" / "attributes").write_text("* filter=evil diff=evil merge=evil\n")
-    for file in (store / "experiences").iterdir():
-        os.utime(file, (1, 1))  # git has to compare contents
-    ran.unlink(missing_ok=True)  # what setting it up ran
-    file = str(rollouts(tmp_path / "r.jsonl", 0, 40))
-    for verb in (*READING, ("log", "--experience", PAGE), ("train", file, "--branch", "main"), *WRITING):
-        assert xp(store, *verb).code == 0
-    rollout = find_ids(Location.find(store), "rollouts", "")[0]
-    assert xp(store, "forget", "-y", rollout).code == 0
-    assert not ran.exists(), ran.read_text()
 
 
 def test_the_environment_redirects_nothing(store, xp, tmp_path, monkeypatch):

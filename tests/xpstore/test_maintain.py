@@ -4,7 +4,6 @@ import fcntl
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,8 @@ from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
 from xpstore import derived, fold, maintain, pack
 from xpstore.commit import commit
 from xpstore.git import OPEN_PACKS
+from xpstore.location import Location
 from xpstore.objects import make
-
-if TYPE_CHECKING:
-    from xpstore.location import Location
 
 
 def litter(folder: Path, count: int) -> None:
@@ -57,6 +54,15 @@ def test_the_user_s_settings_decide_what_happens_by_itself(tmp_path: Path) -> No
     done = maintain.maintain(loc)
     assert done is not None
     assert done.packs_before > maintain.MANY > done.packs_after
+
+
+def test_a_partial_clone_keeps_its_packs(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    git(loc.repo.place, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=tree:0", f"file://{loc.repo.place}", "partial")
+    done = maintain.maintain(Location.find(tmp_path / "partial"))
+    assert done is not None
+    assert done.packs_after == done.packs_before
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

@@ -1,0 +1,146 @@
+"""A store copied from somewhere brings programs in its configuration: no verb runs any of them; git does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builders import git
+from tests.e2e.bad import PAGE, READING, Xp, rollouts, trained
+from xpstore.cli.verbs import installed
+from xpstore.evidence import find_ids
+from xpstore.location import Location
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAMS = (
+    "core.fsmonitor",
+    "core.pager",
+    "core.editor",
+    "core.sshCommand",
+    "core.askPass",
+    "core.alternateRefsCommand",
+    "credential.helper",
+    "diff.external",
+    "gpg.program",
+    "gpg.ssh.program",
+    "uploadpack.packObjectsHook",
+    "filter.evil.clean",
+    "filter.evil.smudge",
+    "filter.evil.process",
+    "diff.evil.textconv",
+    "diff.evil.command",
+    "merge.evil.driver",
+    "alias.log",
+    "alias.read-tree",
+    "alias.diff",
+    "remote.evil.uploadpack",
+)
+SETTINGS = (
+    ("commit.gpgSign", "true"),
+    ("push.gpgSign", "true"),
+    ("log.showSignature", "true"),
+    ("filter.evil.required", "true"),
+    ("extensions.partialClone", "evil"),
+    ("remote.evil.promisor", "true"),
+    ("protocol.ext.allow", "always"),
+)
+HOOKS = (
+    "pre-commit",
+    "pre-push",
+    "post-checkout",
+    "reference-transaction",
+    "post-index-change",
+    "pre-auto-gc",
+)
+REFUSED = (
+    ("eval",),
+    ("gate", "train/x"),
+    ("bisect", "start", "--case", "c0"),
+    ("sync", "shared"),
+    ("sync", "evil"),
+    ("hook", "pre-commit"),
+)
+"""What ends in an error in such a store, or does nothing; it runs no program either."""
+NOT_TRIED = {"init", "demo", "completion", "watch", "ci", "hooks"}
+"""Verbs that make another repository, print text, never end, or put scripts of their own into this one."""
+
+
+@pytest.fixture
+def xp(capsys) -> Xp:
+    return Xp(capsys)
+
+
+@pytest.fixture
+def ran(tmp_path) -> Path:
+    """The file that every program and hook of the store leaves a line in."""
+    return tmp_path / "ran"
+
+
+@pytest.fixture
+def store(tmp_path, ran) -> Path:
+    where = trained(tmp_path / "s")
+    trap = tmp_path / "trap"
+    trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {ran}\ncat\n')
+    trap.chmod(0o755)
+    git(where, "branch", "train/x", "main~1")
+    git(tmp_path, "init", "-q", "--bare", "shared.git")
+    git(where, "remote", "add", "shared", str(tmp_path / "shared.git"))
+    git(where, "config", "remote.evil.url", f"ext::{trap}")
+    hooks = tmp_path / "hooks"
+    for folder in (hooks, where / ".git" / "hooks"):
+        folder.mkdir()
+        for hook in HOOKS:
+            shutil.copy(trap, folder / hook)
+    (where / ".git" / "info").mkdir(exist_ok=True)
+    (where / ".git" / "info" / "attributes").write_text("* filter=evil diff=evil merge=evil\n")
+    for key, value in (*((key, str(trap)) for key in PROGRAMS), *SETTINGS, ("core.hooksPath", str(hooks))):
+        git(where, "config", key, f"!{trap}" if key.startswith("alias.") else value)
+    for file in (where / "experiences").iterdir():
+        os.utime(file, (1, 1))  # git has to compare contents
+    ran.unlink(missing_ok=True)
+    return where
+
+
+def test_no_verb_runs_a_program_that_a_copied_repository_names(store, xp, ran, tmp_path):
+    file = str(rollouts(tmp_path / "r.jsonl", 0, 40))
+    fine = [
+        *READING,
+        *(("log", "--experience", PAGE), ("log", "-S", "order"), ("blame", PAGE), ("repair",)),
+        *(("train", file), ("train", file, "--branch", "main"), ("land", "train/x"), ("resolve", "train/x")),
+        *(("deprecate", PAGE), ("revert", "HEAD"), ("archive", PAGE), ("promote", PAGE), ("maintain",)),
+    ]
+    for verb in fine:
+        answer = xp(store, *verb)
+        assert (answer.code, ran.exists()) == (0, False), (verb, answer)
+    for verb in REFUSED:
+        xp(store, *verb)
+        assert not ran.exists(), verb
+    for key in ("core.alternateRefsCommand", "credential.helper", "remote.evil.promisor"):
+        git(store, "config", "--unset", key)
+    ran.unlink(missing_ok=True)  # `git config` ran nothing; whatever
+    rollout = find_ids(Location.find(store), "rollouts", "")[0]
+    exchanged = [("sync", "shared"), ("publish", "--remote", "shared"), ("forget", "-y", rollout)]
+    for verb in exchanged:
+        answer = xp(store, *verb)
+        assert (answer.code, ran.exists()) == (0, False), (verb, answer)
+    tried = {verb[0] for verb in (*fine, *REFUSED, *exchanged)} | {"merge-driver"}
+    assert {*installed()} - tried == NOT_TRIED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("diff", "main~1", "main", "--", "experiences"),
+        ("commit", "-q", "--no-gpg-sign", "--allow-empty", "-m", "x"),
+    ],
+)
+def test_git_itself_runs_them(store, ran, words):
+    subprocess.run(["git", *words], cwd=store, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert ran.exists()
