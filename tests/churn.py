@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 from contextlib import contextmanager
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from tests.builders import page
@@ -28,11 +29,13 @@ def _turn(repo: Path) -> Iterator[None]:
         yield
 
 
-def cleaner(repo: Path) -> Work:
-    """Prune and pack, over and over."""
+def cleaner(*repos: Path) -> Work:
+    """Prune and pack one repository after the other, over and over."""
 
     def work(go_on: Callable[[], bool]) -> None:
-        while go_on():
+        for repo in cycle(repos):
+            if not go_on():
+                return
             with _turn(repo):
                 quietly(repo, "gc", "-q", "--prune=now")
             quietly(repo, "pack-refs", "--all")

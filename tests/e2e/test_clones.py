@@ -73,7 +73,7 @@ def publish_together(tmp_path: Path, base: str, clones: int, count: int) -> None
     for name in names[1:]:
         git(tmp_path, "clone", "-q", f"{base}/shared.git", name)
         identify(tmp_path / name)
-    with meanwhile(*(cleaner(tmp_path / name) for name in ("shared.git", *names))):
+    with meanwhile(cleaner(*(tmp_path / name for name in ("shared.git", *names)))):
         told = run(tmp_path / "told", {name: clone(tmp_path / name, name, count) for name in names})
     assert {name: len(rows) for name, rows in told.items()} == dict.fromkeys(names, count)
     for name in names:

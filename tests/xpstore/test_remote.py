@@ -149,3 +149,16 @@ def test_what_the_other_side_never_takes_is_an_error(loc: Location, monkeypatch:
     monkeypatch.setattr(remote, "_TRIES", 2)
     with pytest.raises(RepositoryError, match="unpacker error"):
         remote.push(loc.repo, "origin", [Update(MAIN, None, loc.repo.resolve("main"))])
+
+
+def test_a_ref_that_moved_while_the_push_was_checked_is_another_one_s(loc: Location, tmp_path: Path) -> None:
+    tip = loc.repo.resolve("main")
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Theirs")
+    remote.push(
+        loc.repo, "origin", [Update(MAIN, None, tip), Update("refs/heads/x", None, loc.repo.resolve("main"))]
+    )
+    hook = tmp_path / "shared.git" / "hooks" / "update"
+    hook.write_text("#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/main refs/heads/x\n")
+    hook.chmod(0o755)
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Mine")
+    assert not remote.push(loc.repo, "origin", [Update(MAIN, tip, git(loc.repo.place, "rev-parse", "main"))])
