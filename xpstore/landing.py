@@ -36,7 +36,7 @@ from xpstore import (
     worktree,
 )
 from xpstore.candidate import LandingCandidate
-from xpstore.errors import RepositoryError, XpError
+from xpstore.errors import RefusedError, RepositoryError, XpError
 from xpstore.git import Move
 from xpstore.resolution import Asking, UnaskedError
 
@@ -150,6 +150,8 @@ def _round(
         asked.branch, asked.main, old, built.tip, how=built.how, merges=built.merges, left_out=built.left_out
     )
     if built.tip == old:
+        if not dry_run:
+            _settle(loc, asked, old)
         return LandingResult("nothing", replace(what, new=asked.tip, is_landed=True))
     with pack.kept(loc.repo.pack_dir, built.objects):  # guards and gate read them as any other commits
         what = candidate.check(loc, what)
@@ -170,6 +172,20 @@ def _round(
                 evaluation.renote(loc, built.commits)
         maintain.after_writing(loc)
     return LandingResult("landed", what, verdict)
+
+
+def _settle(loc: Location, asked: Request, old: str) -> None:
+    """Move a branch of which main has all, or which was decided against, to main: nothing of it waits."""
+
+    def attempt() -> bool:
+        is_free = asked.ref != loc.main_ref and loc.repo.ref(asked.ref) == asked.tip
+        if not is_free or loc.repo.is_ancestor(asked.tip, old):
+            return True
+        move = Move(asked.ref, asked.tip, old, f"xp land: {asked.main} has all of it")
+        return publish.publish(loc.repo, [], [move])
+
+    with suppress(RefusedError):  # a local change is in the way where it is checked out: then it stays
+        publish.retried(loc.repo, attempt, asked.ref)
 
 
 def _follows(loc: Location, asked: Request, what: LandingCandidate) -> bool:

@@ -61,14 +61,18 @@ def command(  # noqa: PLR0913  # the options of the verb
     decider = TakeSide(cast("Taken", take)) if take else Edited(_none if no_input else _edit)
     landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=decider)
     decided = [decider.decided[path] for path in sorted(decider.decided)]
-    is_moved = landed.result.state == "landed" and not dry_run and landed.result.candidate.new != before
+    is_settled = landed.result.state in {"landed", "nothing"} and not dry_run
+    is_moved = is_settled and loc.tip_of(loc.branch_ref(branch)) != before
     kept = left_out.keep(loc, before) if before and is_moved and any(d.dropped for d in decided) else ""
     if as_json:
         pages = [{"page": d.path.removesuffix(".md"), "dropped": list(d.dropped)} for d in decided]
         emit({**as_object(landed.result, dry_run=dry_run, gated=landed), "decided": pages, "kept": kept})
         ctx.exit(EXIT[landed.result.state])
-    for line in describe(landed.result, app, dry_run=dry_run, gated=landed):
-        click.echo(line)
+    if landed.result.state == "nothing" and decided:
+        click.echo(paint(f"Nothing of {branch} is left to land on {landed.result.candidate.main}"))
+    else:
+        for line in describe(landed.result, app, dry_run=dry_run, gated=landed):
+            click.echo(line)
     for page in decided:
         click.echo(paint(f"decided: {page.path.removesuffix('.md')}"))
         for text in page.dropped:

@@ -8,8 +8,11 @@ import pytest
 
 from tests.builders import git, make_plan, make_store, page, upsert
 from tests.lessons import teach
+from xpstore import kept
+from xpstore.applying import apply
 from xpstore.cli.main import run
 from xpstore.commit import commit
+from xpstore.errors import ConflictError
 from xpstore.verify import verify
 
 if TYPE_CHECKING:
@@ -127,3 +130,30 @@ def test_landed_decisions_verify(tmp_path, side):
     teach(found, "a", ("Be short.",), ("Be short.", "Always ask."))
     assert xp(found, "resolve", BRANCH, "--take", side) == 0
     assert {finding.state for finding in verify(found, "main")} <= {"intact", "carried"}
+
+
+def test_what_was_decided_against_waits_no_longer_and_its_words_are_found(tmp_path, capsys):
+    loc = make_store(tmp_path / "s")
+    first = page("a", "Be short.")
+    commit(loc, [make_plan(loc, upsert("a", first))], "main")
+    made = [
+        make_plan(loc, upsert("a", page("a", "Be short.", x), first)) for x in ("Always ask.", "Never ask.")
+    ]
+    commit(loc, [made[0]], "main")
+    with pytest.raises(ConflictError) as caught:
+        apply(loc, [made[1]], "main")
+    (branch,) = caught.value.kept
+    main = git(loc.repo.place, "rev-parse", "main")
+    assert xp(loc, "resolve", branch, "--take", "ours", "--dry-run") == 0
+    assert kept.waiting(loc) == (branch,)
+    capsys.readouterr()
+    assert xp(loc, "resolve", branch, "--take", "ours") == 0
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        f"Nothing of {branch} is left to land on main",
+        "decided: a",
+        "  left out: - Never ask.",
+    ]
+    assert git(loc.repo.place, "rev-parse", "main") == main
+    assert kept.waiting(loc) == ()
+    assert xp(loc, "log", "-S", "Never ask.", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["commits"]
