@@ -27,7 +27,8 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 def plain(text: str) -> str:
     """Ids and homes differ; trailing blanks are nobody's business."""
-    masked = IDS.sub(lambda m: "0" * len(m[0]), re.sub(r" in /\S*/", " in …/", text))
+    text = re.sub(r"\b([a-z]+)/[0-9a-f]{2}/", r"\1/00/", re.sub(r" in /\S*/", " in …/", text))
+    masked = IDS.sub(lambda m: "0" * len(m[0]), text)
     return "\n".join(line.rstrip() for line in masked.strip().splitlines())
 
 
