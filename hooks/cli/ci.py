@@ -1,4 +1,4 @@
-"""Let a CI system gate pull requests, comment on them, and land what was learned."""
+"""Let a CI system gate, comment on and land pull requests."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _request(env: Mapping[str, str]) -> tuple[Request, str]:
     from hooks.ci_comment import Request
 
     if "GITHUB_EVENT_PATH" in env:
-        event: object = json.loads(Path(env["GITHUB_EVENT_PATH"]).read_text("utf-8"))
+        event = _event(Path(env["GITHUB_EVENT_PATH"]))
         pull = event.get("pull_request") if isinstance(event, dict) else None
         number = pull.get("number") if isinstance(pull, dict) else None
         api, project, token = _all_of(env, "GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_TOKEN")
@@ -113,11 +113,21 @@ def _request(env: Mapping[str, str]) -> tuple[Request, str]:
             return Request("github", api.rstrip("/"), project, number, token), url
     elif "CI_MERGE_REQUEST_IID" in env:
         api, project, token = _all_of(env, "CI_API_V4_URL", "CI_PROJECT_ID", "XP_TOKEN")
-        number = int(env["CI_MERGE_REQUEST_IID"])
-        return Request("gitlab", api.rstrip("/"), project, number, token), env.get("CI_JOB_URL", "")
+        number = env["CI_MERGE_REQUEST_IID"]
+        if number.isdecimal():
+            return Request("gitlab", api.rstrip("/"), project, int(number), token), env.get("CI_JOB_URL", "")
     raise UsageError(
         "this is no run for a pull or merge request", hint="GitHub Actions and GitLab CI call it there"
     )
+
+
+def _event(file: Path) -> object:
+    """Return what GitHub says of the event that started the run."""
+    try:
+        found: object = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} is no event: {error}", hint="GITHUB_EVENT_PATH names it") from error
+    return found
 
 
 def _all_of(env: Mapping[str, str], *names: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Follow a branch, and tell or run something whenever its experiences have changed.
+"""Tell, or run a command, when a branch has new experiences.
 
 Writes a line per new snapshot, for agents that read their experiences again. With --exec it runs a command
 instead: split into words as a shell does, but without a shell. It finds in its environment XP_COMMIT,

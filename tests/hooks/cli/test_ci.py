@@ -79,3 +79,14 @@ def test_the_comment_goes_to_the_request_that_the_run_is_for(tmp_path, capsys, m
         answer = json.loads(xp(capsys, "ci", "comment", str(tmp_path / "none"), "--json")[1])
     assert answer == {"site": "gitlab", "number": 8, "state": "written"}
     assert "It did not finish" in str(comments[8][0]["body"])
+
+
+def test_variables_that_say_nothing_are_wrong_use(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "none"))
+    code, _, err = xp(capsys, "ci", "comment", "report.md")
+    assert (code, "is no event" in err) == (2, True)
+    monkeypatch.delenv("GITHUB_EVENT_PATH")
+    monkeypatch.setenv("CI_MERGE_REQUEST_IID", "x")
+    for name in ("CI_API_V4_URL", "CI_PROJECT_ID", "XP_TOKEN"):
+        monkeypatch.setenv(name, "x")
+    assert xp(capsys, "ci", "comment", "report.md")[0] == 2
