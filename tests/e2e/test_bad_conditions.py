@@ -258,6 +258,7 @@ def test_hand_made_experiences_that_no_plan_may_write(store, xp):
     secret.write_text("TOP SECRET refund order\n")
     folder = store / "experiences"
     (folder / "link.md").symlink_to(secret)
+    (folder / "alias.md").symlink_to(f"{PAGE}.md")
     (folder / "nul.md").write_text("refund\n")
     (folder / "long.md").write_text("refund\n" * 2_000)
     flag = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
@@ -267,10 +268,14 @@ def test_hand_made_experiences_that_no_plan_may_write(store, xp):
     context = xp(store, "context", "refund", "order", "--budget", "100000")
     assert "SECRET" not in context.out
     assert "emoji" in context.out
-    assert all(f"not read: {name}.md" in context.err for name in ("link", "nul", "long"))
+    broken = ("link", "alias", "nul", "long")
+    assert all(f"not read: {name}.md" in context.err for name in broken)
+    for verb in (("search", "SECRET"), ("blame", "link"), ("show",), ("diff", "HEAD~1", "HEAD"), ("log",)):
+        answer = xp(store, *verb)
+        assert "TOP SECRET" not in answer.out + answer.err, verb
     verify = xp(store, "verify")
     assert verify.code == 1
-    assert all(f"experiences/{name}.md: " in verify.out for name in ("link", "nul", "long"))
+    assert all(f"experiences/{name}.md: " in verify.out for name in broken)
     assert "emoji" not in verify.out
     assert "link.md" in snapshot(Location.find(store), "main").metadata["skipped"]
     assert secret.read_text() == "TOP SECRET refund order\n"
@@ -378,6 +383,7 @@ def test_a_wrong_clock(store, xp, tmp_path, monkeypatch, now):
 
 def test_the_environment_redirects_nothing(store, xp, tmp_path, monkeypatch):
     other = Path(shutil.copytree(store, tmp_path / "other"))
+    git(store, "branch", "train/x", "main~1")
     before = git(other, "for-each-ref"), git(other, "status", "--short")
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
@@ -400,7 +406,7 @@ def test_the_environment_redirects_nothing(store, xp, tmp_path, monkeypatch):
             "GIT_TEMPLATE_DIR": str(tmp_path),
         }.items():
             patched.setenv(key, value)
-        for verb in (*READING, *WRITING):
+        for verb in (*READING, ("blame", PAGE), ("repair",), ("maintain",), ("land", "train/x"), *WRITING):
             assert xp(store, *verb).code == 0
         assert xp(tmp_path, "init", "new").code == 0
     assert (git(other, "for-each-ref"), git(other, "status", "--short")) == before

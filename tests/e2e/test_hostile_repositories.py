@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import git
+from tests.builders import git, make_plan, make_store, page, upsert
 from tests.e2e.bad import PAGE, READING, Xp, rollouts, trained
 from xpstore.cli.verbs import installed
+from xpstore.commit import commit
 from xpstore.evidence import find_ids
 from xpstore.location import Location
 
@@ -131,6 +132,36 @@ def test_no_verb_runs_a_program_that_a_copied_repository_names(store, xp, ran, t
         assert (answer.code, ran.exists()) == (0, False), (verb, answer)
     tried = {verb[0] for verb in (*fine, *REFUSED, *exchanged)} | {"merge-driver"}
     assert {*installed()} - tried == NOT_TRIED
+
+
+OPTION = "--output={}/ran"
+NAMED = (
+    *(("log",), ("log", "--experience"), ("log", "--run"), ("log", "--evidence"), ("log", "-S")),
+    *(("show",), ("diff",), ("diff", "main"), ("blame",), ("blame", "a"), ("search",), ("context",)),
+    *(("verify",), ("revert",), ("promote",), ("archive",), ("forget", "-y"), ("land",), ("land", "--onto")),
+    *(
+        ("resolve",),
+        ("eval",),
+        ("train",),
+        ("sync",),
+        ("publish",),
+        ("publish", "--remote"),
+        ("init", "--name"),
+    ),
+)
+
+
+@pytest.mark.parametrize("option", [OPTION, "--upload-pack=touch {}/ran", "-c", "--exec=touch {}/ran"])
+def test_a_name_that_looks_like_an_option_is_none(tmp_path, xp, ran, option):
+    loc = make_store(tmp_path / "s")
+    commit(loc, [make_plan(loc, upsert("a", page("a")), rollouts=())], "main")
+    before = git(tmp_path / "s", "for-each-ref")
+    word = option.format(tmp_path)
+    for verb in NAMED:
+        words = (*verb, word) if verb[-1].startswith("-") and verb[-1] != "-y" else (*verb, "--", word)
+        xp(tmp_path / "s", *words)  # an answer or an error: never a traceback, never an option
+        assert not ran.exists(), verb
+    assert git(tmp_path / "s", "for-each-ref") == before
 
 
 @pytest.mark.parametrize(
