@@ -10,7 +10,8 @@ XpError                   one clear message, where it happened, a hint, an exit 
 ├── NotFoundError         a ref, plan, rollout or experience that does not exist (exit 1)
 ├── ConflictError         the plan's base is no longer what the branch holds (exit 1)
 ├── RefusedError          the store will not write this: a guard said no (exit 1)
-│   └── DependantsError   later plans build on what shall be undone
+│   ├── DependantsError   later plans build on what shall be undone
+│   └── HeldError         the gate did not accept a decision (exit 1; 2 where it cannot tell)
 └── RepositoryError       git or the disk said no: corrupt, read-only, full (exit 1)
 """
 
@@ -86,6 +87,25 @@ class DependantsError(RefusedError):
             **super().as_json(),
             "dependants": [dict(zip(keys, d, strict=True)) for d in self.dependants],
         }
+
+
+class HeldError(RefusedError):
+    """The gate did not accept a decision, which waits on a branch of its own.
+
+    `decision` is the gate's, reject or inconclusive; `branch` is where it waits.
+    """
+
+    def __init__(self, reason: str, decision: str, branch: str) -> None:
+        super().__init__(
+            f"the gate says {decision}: {reason}; it waits on {branch}",
+            hint=f"xp gate {quote(branch)} says more; xp land {quote(branch)} --no-gate lands it, on record",
+        )
+        self.decision, self.branch = decision, branch
+        self.exit_code = 2 if decision == "inconclusive" else 1
+
+    def as_json(self) -> dict[str, object]:
+        """Return the error with the gate's decision and the branch."""
+        return {**super().as_json(), "decision": self.decision, "branch": self.branch}
 
 
 class RepositoryError(XpError):

@@ -22,6 +22,7 @@ from xpstore.unwinding import Step, Unwinding
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from xpstore.decision import Gating
     from xpstore.errors import Conflict
     from xpstore.events import Entry
     from xpstore.location import Location
@@ -51,6 +52,10 @@ class RevertResult:
     """Later commits on the same experiences, oldest first, that stay."""
     dependants: tuple[Entry, ...] = ()
     """Commits of later plans that build on what was named, and are undone with it; oldest first."""
+    branch: str = ""
+    """Where it has landed, or waits; "" in a dry run."""
+    verdict: str = ""
+    """Why the gate accepts it, where one was asked."""
 
     @property
     def plans(self) -> tuple[PolicyUpdatePlan, ...]:
@@ -105,16 +110,18 @@ def revert(  # noqa: PLR0913  # the options of the verb
     dry_run: bool = False,
     with_dependants: bool = False,
     resolver: Resolver = OFFLINE,
+    gating: Gating | None = None,
 ) -> RevertResult:
-    """Undo plans on a branch; a text is one plan's id or commit.
+    """Undo plans on a branch; a text is one plan's id or commit. `gating`: how it gets there (decision.py).
 
     `resolver` decides where people's later changes overlap with what goes; a rule does not. It is asked under
     no lock, and once.
 
     Raises NotFoundError where the branch has no such plan, UsageError for a person's commit, RefusedError
     where they are undone already, DependantsError (one of those) where later plans build on them and may
-    not go too, and ConflictError where commits of people do: then the undo of the plan that they build on
-    stays on a branch of its own, which the error names.
+    not go too, HeldError (another) where the gate does not accept it, and ConflictError where commits of
+    people build on them: then the undo of the plan that they build on stays on a branch of its own, which
+    the error names.
     """
     what = Wanted((wanted,)) if isinstance(wanted, str) else wanted
     asking = Asking(resolver)
@@ -125,14 +132,19 @@ def revert(  # noqa: PLR0913  # the options of the verb
     if dry_run:
         return decide(events.commit_of(loc, branch))
     try:
-        result, commits = decision.land(loc, branch, decide)
+        settled = decision.land(loc, branch, decide, gating)
     except BlockedError as error:
         error.kept = kept.keep_all(loc, [error.undo])
         if error.kept:
             error.hint = f"decide with `{error.next[0]}`, or revert those first"
         raise
-    undos = zip(result.undos, commits, strict=True)
-    return replace(result, undos=tuple(replace(undo, commit=commit) for undo, commit in undos))
+    undos = zip(settled.decision.undos, settled.commits, strict=True)
+    return replace(
+        settled.decision,
+        undos=tuple(replace(undo, commit=commit) for undo, commit in undos),
+        branch=settled.branch,
+        verdict=settled.verdict,
+    )
 
 
 def _planned(  # noqa: PLR0913  # as `revert`, on one tip

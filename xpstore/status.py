@@ -15,6 +15,7 @@ from xpstore.snapshot import snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from xpstore.decision import Gating
     from xpstore.experience import Experience
     from xpstore.location import Location
 
@@ -36,6 +37,10 @@ class StatusResult:
     """Names that had the status before."""
     commit: str = ""
     """The new commit; "" in a dry run."""
+    branch: str = ""
+    """Where it has landed, or waits; "" in a dry run."""
+    verdict: str = ""
+    """Why the gate accepts it, where one was asked."""
 
     @property
     def plans(self) -> tuple[PolicyUpdatePlan]:
@@ -43,20 +48,30 @@ class StatusResult:
         return (self.plan,)
 
 
-def set_status(
-    loc: Location, names: Sequence[str], status: PolicyStatus, branch: str, *, dry_run: bool = False
+def set_status(  # noqa: PLR0913  # the options of the verbs
+    loc: Location,
+    names: Sequence[str],
+    status: PolicyStatus,
+    branch: str,
+    *,
+    dry_run: bool = False,
+    gating: Gating | None = None,
 ) -> StatusResult:
     """Give experiences a status on a branch; every other byte of their files stays.
 
-    Raises NotFoundError for an unknown name, RefusedError where all of them have the status already, and
-    DocumentError for a file whose front matter does not parse. Nothing is written then.
+    `gating`: how it gets there (decision.py).
+
+    Raises NotFoundError for an unknown name, RefusedError where all of them have the status already,
+    HeldError where the gate does not accept it, and DocumentError for a file whose front matter does not
+    parse. Nothing is written then, but for what the gate has held.
     """
     if status not in STATUSES:
         raise UsageError(f"'{status}' is no status", hint=f"one of {', '.join(STATUSES)}")
     if dry_run:
         return _planned(loc, names, status, events.commit_of(loc, branch))
-    result, (sha,) = decision.land(loc, branch, lambda tip: _planned(loc, names, status, tip))
-    return StatusResult(result.plan, result.already, sha)
+    settled = decision.land(loc, branch, lambda tip: _planned(loc, names, status, tip), gating)
+    made = settled.decision
+    return StatusResult(made.plan, made.already, settled.commits[0], settled.branch, settled.verdict)
 
 
 def _planned(loc: Location, names: Sequence[str], status: PolicyStatus, tip: str) -> StatusResult:

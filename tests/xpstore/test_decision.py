@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import make_plan, make_store, page, texts, upsert
-from xpstore import decision
+from tests.builders import git, make_plan, make_store, page, texts, upsert
+from xpstore import decision, evidence, gate_record
 from xpstore.commit import commit
-from xpstore.errors import ConflictError, RepositoryError
+from xpstore.decision import Gating, Settled
+from xpstore.errors import ConflictError, HeldError, RepositoryError
+from xpstore.landing import GateVerdict
 from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from xpstore.candidate import LandingCandidate
     from xpstore.location import Location
     from xpstore.plan import PolicyUpdatePlan
 
@@ -49,9 +52,10 @@ def test_a_decision_is_made_anew_where_the_branch_moved(loc: Location):
         seen.append(tip)
         return made
 
-    made, (sha,) = decision.land(loc, "main", decide)
+    settled = decision.land(loc, "main", decide)
     assert len(seen) == 2
-    assert (made.plan.base_commit, sha) == (seen[1], loc.repo.ref("refs/heads/main"))
+    assert settled.decision.plan.base_commit == seen[1]
+    assert (settled.commits, settled.branch) == ((loc.repo.ref("refs/heads/main"),), "main")
     assert texts(loc, "main")["a"].endswith("- Theirs.\n- Mine.\n")
 
 
@@ -68,3 +72,71 @@ def test_a_branch_that_never_rests_is_given_up(loc: Location):
 def test_a_plan_that_does_not_fit_its_own_tip_is_a_conflict(loc: Location):
     with pytest.raises(ConflictError):
         decision.land(loc, "main", lambda _: Choice(make_plan(loc, upsert("a", "x\n", page("a", "Other.")))))
+
+
+def gated(
+    loc: Location, verdict: str, seen: list[LandingCandidate], *, lands: bool = True
+) -> Settled[Choice]:
+    def ask(what: LandingCandidate) -> GateVerdict:
+        seen.append(what)
+        return GateVerdict("accept" if verdict == "accept" else "inconclusive", verdict)
+
+    gating = Gating(ask, lands=lands)
+    return decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), gating)
+
+
+def test_a_gate_sees_the_very_commit_that_the_branch_moves_to(loc: Location):
+    seen: list[LandingCandidate] = []
+    old = loc.repo.ref("refs/heads/main")
+    settled = gated(loc, "accept", seen)
+    (what,) = seen
+    assert (what.old, what.new, what.main) == (old, loc.repo.ref("refs/heads/main"), "main")
+    assert (settled.commits, settled.branch, settled.verdict) == ((what.new,), "main", "accept")
+    assert loc.repo.ref(f"refs/heads/{what.branch}") is None
+    assert texts(loc, "main")["a"].endswith("- Mine.\n")
+    assert git(loc.repo.place, "status", "--short") == ""
+
+
+def test_what_is_not_accepted_waits_and_may_be_decided_again(loc: Location):
+    seen: list[LandingCandidate] = []
+    old = loc.repo.ref("refs/heads/main")
+    for _ in range(2):
+        with pytest.raises(
+            HeldError, match="the gate says inconclusive: who knows; it waits on train/undo-"
+        ) as caught:
+            gated(loc, "who knows", seen)
+        assert (caught.value.exit_code, caught.value.as_json()["decision"]) == (2, "inconclusive")
+        assert loc.repo.ref("refs/heads/main") == old
+        assert loc.repo.ref(f"refs/heads/{caught.value.branch}") == seen[-1].new
+    assert gated(loc, "accept", seen).branch == "main"
+
+
+def test_what_is_not_to_land_waits(loc: Location):
+    seen: list[LandingCandidate] = []
+    settled = gated(loc, "accept", seen, lands=False)
+    assert (seen, settled.branch[:11]) == ([], "train/undo-")
+    assert loc.repo.ref(f"refs/heads/{settled.branch}") == settled.commits[0]
+
+
+def test_a_branch_that_moves_while_the_gate_measures_is_measured_again(loc: Location):
+    seen: list[str] = []
+
+    def ask(what: LandingCandidate) -> GateVerdict:
+        if not seen:
+            commit(loc, [choose(loc, what.old, "Theirs.").plan], "main")
+        seen.append(what.old)
+        return GateVerdict("accept")
+
+    settled = decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), Gating(ask))
+    assert len(seen) == 2
+    assert settled.commits == (loc.repo.ref("refs/heads/main"),)
+    assert texts(loc, "main")["a"].endswith("- Theirs.\n- Mine.\n")
+
+
+def test_what_lands_without_a_measurement_says_why(loc: Location):
+    gating = Gating(ungated="in a hurry")
+    settled = decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), gating)
+    (path,) = evidence.listing(loc, "gates")
+    record = gate_record.read(loc, path)
+    assert record is not None
+    assert (record.candidate, record.decided_by, record.reason) == (settled.commits[0], "none", "in a hurry")

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from trainer.cli.running import TRIALS, Stages, parallel_options
+from trainer.cli.running import TIME_LIMIT, TRIALS, Stages, parallel_options
+from xpstore.cli.gating import NO_GATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from trainer.gate.measure import GateOptions
     from trainer.gate.report import GateReport
+    from xpstore.candidate import LandingCandidate
     from xpstore.cli.app import App
-    from xpstore.landing import LandingResult
+    from xpstore.landing import Gate, GateVerdict, LandingResult
     from xpstore.location import Location
     from xpstore.merge import MergePage
 
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
-
-NO_GATE = "--no-gate was given"
 
 
 def accept_option(command: Decorated) -> Decorated:
@@ -123,3 +124,19 @@ def _ungated(location: Location, onto: str, given: Mapping[str, object]) -> str:
     from trainer.gate.measure import ungateable
 
     return ungateable(location, tip)
+
+
+def gate_of_decision(path: Path, store: str | None, location: Location, branch: str) -> Gate | str:
+    """Return the gate of undos and status changes, or why there is none (entry point of `xpstore.gates`)."""
+    from trainer.gate.landing import LandingGate
+    from trainer.gate.measure import GateOptions, ungateable
+
+    why = ungateable(location, location.resolve(branch))
+    if why:
+        return why
+
+    def ask(candidate: LandingCandidate) -> GateVerdict:
+        with Stages("Nothing landed; what could be scored is kept.") as stages:
+            return LandingGate(path, store, GateOptions(time_limit=TIME_LIMIT), stages.progress)(candidate)
+
+    return ask

@@ -1,9 +1,10 @@
 """Take experiences from agents, but keep them in sight.
 
 Status deprecated: not served, still found by xp search.
-One commit, a plan of its own; only the front matter changes.
+One commit, a plan of its own; only the front matter changes. On main it passes the gate, where there is one.
 
-JSON: {"plan_id", "branch", "commit": "" in a dry run, "status", "changed": [name], "already": [name]}
+JSON: {"plan_id", "branch": where the commit is, "commit": "" in a dry run, "status", "changed": [name],
+"already": [name]}
 """
 
 from __future__ import annotations

@@ -5,9 +5,13 @@ The arguments are plan ids or commits; a few digits will do. --run undoes all pl
 changed what they wrote, those are listed and nothing is undone; --with-dependants undoes them too. Undoing an
 undo brings the plan back. Evidence is kept, so that the same rollouts do not teach the same thing again.
 
-JSON: {"branch", "undos": [{"plan_id", "commit": "" in a dry run, "subject", "undone": [plan id], "target":
-commit, "items": [{"kind", "name"}]}], "dependants": [{"commit", "subject"}], "later": [{"commit",
-"subject"}]}: undone because they build on it; and later commits on the same experiences, which stay.
+On main, an undo passes the gate as anything else does, where there is one (xp gate --help); what it does not
+accept waits on a branch of its own.
+
+JSON: {"branch": where the commits are, "undos": [{"plan_id", "commit": "" in a dry run, "subject", "undone":
+[plan id], "target": commit, "items": [{"kind", "name"}]}], "dependants": [{"commit", "subject"}], "later":
+[{"commit", "subject"}]}: undone because they build on it; and later commits on the same experiences, which
+stay.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import TYPE_CHECKING
 import click
 
 from xpstore.cli.app import App, branch_option, dry_run_option, json_option, pass_app
+from xpstore.cli.gating import gating_of, gating_options, tell
 from xpstore.cli.output import counted, emit, paint, shortened
 from xpstore.errors import UsageError
 
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--run", metavar="ID", help="All plans of this training run.")
 @click.option("--evidence", metavar="ID", help="All plans that rest on it.")
 @click.option("--with-dependants", is_flag=True, help="Undo later plans that build on it, too.")
+@gating_options
 @branch_option
 @dry_run_option
 @json_option
@@ -43,6 +49,8 @@ def command(  # noqa: PLR0913  # the options of the verb
     run: str | None,
     evidence: str | None,
     with_dependants: bool,
+    no_gate: bool,
+    no_land: bool,
     branch: str | None,
     dry_run: bool,
     as_json: bool,
@@ -58,11 +66,14 @@ def command(  # noqa: PLR0913  # the options of the verb
     location = app.location()
     target = app.branch(location, branch)
     wanted = Wanted(plans, run or "", evidence or "")
-    result = revert(location, wanted, target, dry_run=dry_run, with_dependants=with_dependants)
+    gating = gating_of(app, location, target, no_gate=no_gate, no_land=no_land, dry_run=dry_run)
+    result = revert(location, wanted, target, dry_run=dry_run, with_dependants=with_dependants, gating=gating)
+    tell(result.verdict)
+    where = result.branch or target
     if as_json:
         emit(
             {
-                "branch": target,
+                "branch": where,
                 "undos": [_object(undo) for undo in result.undos],
                 "dependants": [{"commit": e.commit, "subject": e.subject} for e in result.dependants],
                 "later": [{"commit": e.commit, "subject": e.subject} for e in result.later],
@@ -77,7 +88,7 @@ def command(  # noqa: PLR0913  # the options of the verb
             click.echo(paint(f"Would commit on {target}: {undo.plan.subject} ({names})"))
         else:
             sha = paint(shortened(undo.commit), "yellow")
-            click.echo(f"{paint(f'[{target}')} {sha}] {paint(undo.plan.subject)} ({paint(names)})")
+            click.echo(f"{paint(f'[{where}')} {sha}] {paint(undo.plan.subject)} ({paint(names)})")
 
 
 def _object(undo: Undo) -> dict[str, object]:

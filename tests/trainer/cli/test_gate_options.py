@@ -45,3 +45,16 @@ def test_a_merge_that_a_person_decides_is_gated_too(gate_store, capsys):
     assert xp("resolve", "train/worse", "--take", "theirs") == 1
     assert capsys.readouterr().out.startswith("REJECT: ")
     assert git(gate_store, "rev-parse", "main") == main
+
+
+def test_an_undo_on_main_is_gated_as_any_other_change(gate_store, capsys):
+    main, taught = git(gate_store, "log", "--format=%H", "--author=offline", "main").split()
+    assert git(gate_store, "rev-parse", "main") == main
+    assert xp("revert", taught) == 1
+    error = capsys.readouterr().err
+    assert "error: the gate says reject: it is worse: -20.8 points, 0 cases better, 5 worse" in error
+    assert git(gate_store, "rev-parse", "main") == main
+    assert xp("revert", taught, "--no-gate") == 0
+    assert len(git(gate_store, "ls-files", "experiences").split()) == 7
+    assert xp("revert", "main") == 0  # back again: progress
+    assert "gate: accept: progress: +20.8 points" in capsys.readouterr().err
