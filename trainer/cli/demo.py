@@ -155,7 +155,7 @@ def _next(there: App, commit: str) -> Iterator[str]:
     xp = there.typed()
     rows = (
         (f"{xp} deprecate app-orders", "one of the first pages is wrong: nobody learned it"),
-        (f"{xp} revert {shortened(commit)}", "and this takes a lesson back"),
+        (f"{xp} revert {shortened(commit)}", "this takes a lesson back, if the gate lets it"),
         (f"{xp} eval", "what does that do to the score?"),
         (f"{there.typed('git')} log -p --notes=xp-eval", "lessons and scores"),
     )
