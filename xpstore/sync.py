@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from xpstore.location import Location
     from xpstore.objects import GitObject
 
-ROUNDS = 16
-"""How often an exchange starts anew because another clone was faster."""
+ROUNDS = 64
+"""How often an exchange starts anew because another clone was faster: of four, three lose each time."""
+PAUSE = 0.1
+"""The longest pause before that, in seconds: who waits longer loses to those who do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def sync(
         if result:
             return result
         # S311: jitter, no secret
-        time.sleep(random.uniform(0, min(publish.PAUSE, 0.02 * 2**number)))  # noqa: S311
+        time.sleep(random.uniform(0, min(PAUSE, 0.01 * 2**number)))  # noqa: S311
     raise RepositoryError(
         f"other clones published to {name} {ROUNDS} times meanwhile",
         hint="what was fetched is here, nothing was published; run it again",
@@ -184,7 +186,7 @@ class _Exchange:
                 return True
             if self.is_exact and not loc.repo.is_ancestor(ours, theirs):
                 raise RefusedError(
-                    f"{loc.config.main} has moved in {self._name}: it would have to be made again on top of that",
+                    f"{loc.config.main} has moved in {self._name}: it would have to be made again on top",
                     hint="start from what is there, and land again; nothing was published",
                 )
             unfinished.check(loc.repo, {ref})

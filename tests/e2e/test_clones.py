@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,9 +56,13 @@ def served(tmp_path: Path) -> Iterator[str]:
     assert daemon.stderr is not None
     while "Ready to rumble" not in daemon.stderr.readline():
         assert daemon.poll() is None
+    reader = threading.Thread(target=daemon.stderr.read)  # or it stops when it has said too much
+    reader.start()
     yield f"git://127.0.0.1:{port}"
     daemon.terminate()
-    daemon.communicate()
+    reader.join()
+    daemon.wait()
+    daemon.stderr.close()
 
 
 def publish_together(tmp_path: Path, base: str, clones: int, count: int) -> None:
