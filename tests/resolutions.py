@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from xpstore.markdown import Statement
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES_PER_DESK = 7
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,8 @@ def pages() -> list[Page]:
     """Return the documents in a fixed order: desks and files in turn, so that halves are alike."""
     found: list[Page] = []
     for at, (desk, lessons) in enumerate(DESKS.items()):
-        found += [_desk_page(desk, lessons, 4 * at + n) for n in range(4)]
-    files = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-    files += sorted((ROOT / "sample_repo" / "experiences").glob("*.md"))
+        found += [_desk_page(desk, lessons, PAGES_PER_DESK * at + n) for n in range(PAGES_PER_DESK)]
+    files = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "sample_repo" / "experiences").glob("*.md"))]
     if "MERGE_CORPUS" in os.environ:
         files += sorted(Path(os.environ["MERGE_CORPUS"]).rglob("*.md"))
     other = [f"- {lesson}" for desk in ("airline", "clinic") for lesson in DESKS[desk]]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from xpstore import frontmatter
 from xpstore.document import Document
 from xpstore.errors import DocumentError
+from xpstore.fidelity import names
 from xpstore.markdown import Section, Statement, parse_body, render, usual_gap
 from xpstore.merge import MergeResult, merge
 from xpstore.merge_front import PLACE
@@ -132,6 +133,11 @@ class Conflict:
         """The three versions, parsed; an empty document where there is no base."""
         texts = (self.base or "", self.ours, self.theirs)
         return {side: Document.parse(text, self.where) for side, text in zip(SIDES, texts, strict=True)}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Numbers, ids, code, paths and URLs that any version has."""
+        return frozenset(name for doc in self.documents.values() for name in names(doc.body))
 
     def _with(self, side: Side, decisions: Sequence[Sequence[str]]) -> str:
         removed: Counter[tuple[str, str]] = Counter()

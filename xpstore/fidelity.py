@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xpstore import polarity
@@ -36,6 +37,7 @@ _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t])[ \t]*")
 _WINDOW = 4
 
 
+@lru_cache(maxsize=4096)
 def content(text: str) -> frozenset[str]:
     """Return what a statement is about: its terms without small words, negations and common endings."""
     return frozenset(_stem(term) for term in terms(_BULLET.sub("", text, count=1)) if term not in _SMALL)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,7 @@ class Command:
     """Whether it holds an odd number of negations."""
 
 
+@lru_cache(maxsize=4096)
 def command(text: str) -> Command:
     """Return the command in a statement's Markdown. A condition's own negations are part of the condition."""
     key = " ".join(_NOISE.sub(" ", statement_key(text)).split())

@@ -128,12 +128,11 @@ def _markers(text: str) -> set[str]:
 
 
 def _check_whole(conflict: Conflict, doc: Document) -> Iterator[Objection]:
-    docs = conflict.documents.values()
-    new = names(doc.body) - {name for version in docs for name in names(version.body)}
+    new = names(doc.body) - conflict.names
     if new:
         yield Objection("novelty", f"no version has {', '.join(sorted(new))}")
     yield from _check_duplicates(conflict, doc)
-    yield from _check_contradictions(docs, doc)
+    yield from _check_contradictions(conflict.documents.values(), doc)
 
 
 def _check_contradictions(docs: Iterable[Document], doc: Document) -> Iterator[Objection]:
