@@ -96,15 +96,19 @@ class Breaking:
         return end
 
     def _revert(self, location: Location, end: Outcome) -> str:
-        """Undo what was found; return the commit, empty where nobody was."""
+        """Undo what was found, if the gate accepts that; return the commit, empty where nobody was found."""
+        from xpstore.cli.gating import gating_of
         from xpstore.revert import revert
 
         if not end.revert:
             return ""
-        words = end.revert.split()
+        words, main = end.revert.split(), location.config.main
         self._typed(words)
-        (undo,) = revert(location, words[-1], location.config.main).undos
-        self._say(f"[{location.config.main} {shortened(undo.commit)}] {undo.plan.subject}", "")
+        gating = gating_of(self._app, location, main, no_gate=False, no_land=False, dry_run=False)
+        result = revert(location, words[-1], main, gating=gating)
+        (undo,) = result.undos
+        self._say(f"gate: accept: {result.verdict}")
+        self._say(f"[{main} {shortened(undo.commit)}] {undo.plan.subject}", "")
         return undo.commit
 
     def _tell(self, lines: Iterable[str]) -> None:
