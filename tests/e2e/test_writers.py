@@ -117,18 +117,25 @@ def check(store: Path, branch: str, told: dict[str, list[Row]]) -> None:
     assert [f.problems for f in findings if f.problems] == []
     assert {f.state for f in findings} <= {"intact", "carried"}
     pages = texts(loc, branch)
+    changed = numbers(store, branch)
     for row in rows:
         if "line" in row:
             assert pages[row["page"]].count(row["line"]) == 1, row
+            assert changed[row["commit"]] == [f"1\t0\texperiences/{row['page']}.md"], row
     shared = [text for name, text in pages.items() if name.startswith("shared-")]
     assert sum(text.count("\n- ") for text in shared) == PAGES + sum("line" in row for row in rows)
     assert not list(loc.repo.pack_dir.glob("*.keep"))
 
 
+def numbers(store: Path, branch: str) -> dict[str, list[str]]:
+    """Return, by commit, how many lines of which files it added and took away."""
+    out = git(store, "log", "--first-parent", "--format=%x00%H", "--numstat", branch)
+    return {block.split()[0]: block.splitlines()[2:] for block in out.split("\0")[1:]}
+
+
 def check_pages(store: Path, branch: str, changed: dict[str, str]) -> None:
     """Commits changed these pages and no other: `changed` has the page of every commit."""
-    out = git(store, "log", "--first-parent", "--format=%x00%H", "--name-only", branch)
-    files = {block.split()[0]: block.split()[1:] for block in out.split("\0")[1:]}
+    files = {c: [row.split("\t")[2] for row in rows] for c, rows in numbers(store, branch).items()}
     assert {c: files[c] for c, name in changed.items() if files[c] != [f"experiences/{name}.md"]} == {}
 
 
