@@ -1,6 +1,7 @@
 """Mend a repository after a loss of power: detect, explain, restore what can be restored, discard nothing.
 
 objects   broken ones move aside, and are written again from where their bytes are still at hand (refill.py)
+HEAD      goes back to the branch that was checked out last
 refs      one that is empty, garbage, gone or at a lost commit goes back to the newest whole commit that its
           reflog has, then packed-refs, then what a remote had
 plans     that were on such a branch and are on record in the evidence are applied again
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 JUDGED = (layout.HEADS, layout.REMOTES, "refs/notes/")
 """Refs whose files have to be there; others (tags) may name anything."""
+_HEAD_BROKEN = "it names neither a branch nor a commit"
 _ID = re.compile(r"[0-9a-f]{40}")
 _PACKED = re.compile(r"([0-9a-f]{40}) (refs/\S+)|\^[0-9a-f]{40}|#.*")
 
@@ -82,6 +84,9 @@ class _Repair:
 
     def look(self) -> None:
         """Find what is broken."""
+        if self._is_head_broken():
+            self.faults.append(Fault("HEAD", _HEAD_BROKEN))
+            return  # without it git takes the directory for no repository
         self.faults += [fault for _, fault in salvage.loose_faults(self.repo)]
         self.faults += [fault for _, fault in salvage.pack_faults(self.repo)]
         self.faults += [Fault(str(index), "it cannot be read") for _, index in self._broken_indexes()]
@@ -94,6 +99,8 @@ class _Repair:
 
     def mend(self) -> None:
         """Find what is broken and mend it."""
+        if self._is_head_broken():
+            self._head()
         self._packed_refs()
         objects = self._objects()
         indexes = list(self._broken_indexes())
@@ -110,6 +117,31 @@ class _Repair:
         self._reflogs()
         self.missing = refill.lost(self.repo)
         self.faults += [f if f.what.split()[1] not in self.missing else replace(f, done="") for f in objects]
+
+    # -- HEAD -----------------------------------------------------------------------------------------
+
+    def _is_head_broken(self) -> bool:
+        return not re.fullmatch(r"refs/.+|[0-9a-f]{40}", worktree.head_of(self.repo.git_dir))
+
+    def _head(self) -> None:
+        """Put HEAD back on the branch that its reflog says was checked out last, else on the store's main."""
+        log = self.repo.git_dir / "logs" / "HEAD"
+        lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
+        moved = [m[1] for line in lines if (m := re.search(r"\tcheckout: moving from .* to (\S+)$", line))]
+        loc = self._location()
+        heads = {r.removeprefix(layout.HEADS) for r in ref_files(self.repo.common_dir, layout.HEADS)}
+        heads |= {r.removeprefix(layout.HEADS) for r in _packed(self.repo)}
+        usual = [*moved[-1:], loc.config.main if loc else "main", "main", "master"]
+        branch = next((name for name in usual if name in heads), "")
+        if not branch:
+            self.faults.append(Fault("HEAD", _HEAD_BROKEN))
+            return
+        file = self.repo.git_dir / "HEAD"
+        if file.exists():
+            self.attic.take(file)
+        file.write_text(f"ref: {layout.HEADS}{branch}\n", "utf-8")
+        self.faults.append(Fault("HEAD", _HEAD_BROKEN, f"on branch {branch} again"))
+        self._reopen()
 
     # -- objects ------------------------------------------------------------------------------------
 

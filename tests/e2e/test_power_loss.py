@@ -125,6 +125,15 @@ def test_refs_go_back_to_what_their_reflogs_have(store, xp, main, evidence):
     sound(xp, store)
 
 
+@pytest.mark.parametrize("data", [EMPTY, NULS])
+def test_head_goes_back_to_the_branch_that_was_checked_out(store, xp, data):
+    git(store, "switch", "-qc", "topic")
+    (store / ".git" / "HEAD").write_bytes(data)
+    assert xp(store, "log").error
+    assert xp(store, "repair", "-n").code == 1
+    mended(xp, store, "HEAD: it names neither a branch nor a commit -> on branch topic again")
+
+
 def test_refs_of_a_packed_refs_that_is_empty_come_back(store, xp):
     git(store, "pack-refs", "--all")
     before = git(store, "show-ref")
