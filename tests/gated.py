@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -145,6 +146,12 @@ def make_desk(folder: Path, prefix: str = "") -> Desk:
     desk = Desk(loc, make_key(folder))
     desk.learn("begin", "Say hello.")
     return desk
+
+
+def copied(template: Path, folder: Path, prefix: str = "") -> Desk:
+    """Return a desk that was made before, in another folder."""
+    shutil.copytree(template, folder, symlinks=True, dirs_exist_ok=True)
+    return Desk(Location.find(folder / "clone" / prefix), folder / "key")
 
 
 def make_server(desk: Desk, path: Path) -> Path:

@@ -5,14 +5,9 @@ import pytest
 from hooks.belief import HELD, Court, Disbelief
 from hooks.trust import Trust
 from tests.builders import git
-from tests.gated import HARM, make_desk, make_key
+from tests.gated import HARM, make_key
 from xpstore import evidence, gate_record, signing
 from xpstore.gate_signature import NAMESPACE
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return make_desk(tmp_path)
 
 
 def signers(desk, *, namespace="xp-gate"):

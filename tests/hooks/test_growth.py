@@ -163,7 +163,7 @@ def test_a_file_too_large_to_be_evidence_is_not_read(loc, monkeypatch):
     assert said(loc, None, new) == ["evidence file big has more than 10 bytes"]
 
 
-@pytest.mark.parametrize("path", ["gates/" + "a/" * 3000 + "x", "gates/\udcff.json"])
+@pytest.mark.parametrize("path", ["gates/" + "a/" * 20 + "x", "gates/\udcff.json"])
 def test_names_that_readers_stumble_over_are_refused(loc, path):
     found = said(loc, None, commit(loc, None, **{path: b"{}"}))
     assert [text[:35] for text in found] == ["no file of the evidence is called g"]

@@ -7,17 +7,17 @@ import pytest
 from hooks import main_rules
 from hooks.trust import Trust
 from tests.builders import git, page
-from tests.gated import HARM, make_desk
-
-
-@pytest.fixture(params=["", "agents/desk"], ids=["root", "prefix"])
-def desk(tmp_path, request):
-    return make_desk(tmp_path, request.param)
+from tests.gated import HARM, copied
 
 
 @pytest.fixture
-def plain(tmp_path):
-    return make_desk(tmp_path)
+def desk(inner_template, tmp_path):
+    return copied(inner_template, tmp_path, "agents/desk")
+
+
+@pytest.fixture
+def plain(desk_template, tmp_path):
+    return copied(desk_template, tmp_path)
 
 
 def said(desk, old, new, *, frees_gate=False, wants_signed=False):

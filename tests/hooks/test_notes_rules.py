@@ -6,13 +6,13 @@ import pytest
 
 from hooks import notes_rules
 from tests.builders import git
-from tests.gated import make_desk
+from tests.gated import copied
 from xpstore import evidence
 
 
-@pytest.fixture(params=["", "agents/desk"], ids=["root", "prefix"])
-def desk(tmp_path, request):
-    return make_desk(tmp_path, request.param)
+@pytest.fixture
+def desk(inner_template, tmp_path):
+    return copied(inner_template, tmp_path, "agents/desk")
 
 
 def tips(desk):

@@ -10,9 +10,10 @@ from xpstore.config import Limits
 from xpstore.objects import Entry
 
 
-@pytest.fixture
-def repo(tmp_path):
-    return make_store(tmp_path / "store").repo
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory):
+    """Only files are put into it, which disturb nobody."""
+    return make_store(tmp_path_factory.mktemp("pages") / "store").repo
 
 
 def entry(repo, name, text, mode=0o100644):

@@ -6,15 +6,10 @@ from hooks import receive
 from hooks.receive import Update
 from hooks.trust import Trust
 from tests.builders import git
-from tests.gated import make_desk, make_server, server_store
+from tests.gated import make_server, server_store
 from xpstore.errors import UsageError
 
 MAIN, EVIDENCE, NOTES = "refs/heads/main", "refs/heads/xp/evidence", "refs/notes/xp-eval"
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return make_desk(tmp_path)
 
 
 def said(desk, *updates, place=None):
