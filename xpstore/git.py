@@ -19,7 +19,7 @@ from xpstore.cache import ObjectCache
 from xpstore.durable import sync
 from xpstore.errors import NotFoundError, RepositoryError, UsageError
 from xpstore.failures import DAMAGE, DISK_SAYS_NO, PARTIAL, SHALLOW, failure, words
-from xpstore.loose import LooseObjects, has_log, ref_files
+from xpstore.loose import LooseObjects, branch_value, ref_files
 from xpstore.objects import EMPTY_TREE, Commit, GitObject, Person, Tree, parse_tree
 from xpstore.reader import TreeReader
 from xpstore.refs import Move, PlainRefs
@@ -126,8 +126,7 @@ class Repo(TreeReader):
     def ref(self, name: str) -> str | None:
         """Return the commit id that a full ref name points at; None where there is no such ref.
 
-        Raises RepositoryError for a ref that is damaged, whose commit is missing, or that has a reflog and no
-        value: deleting a branch deletes its reflog too.
+        Raises RepositoryError for a ref that is damaged, was lost, or whose commit is missing.
         """
         plain = refs.value(str(self.common_dir), name)
         if plain in self._known.commits:
@@ -138,10 +137,12 @@ class Repo(TreeReader):
         try:
             target = str(self._raw.lookup_reference(name).resolve().target)
         except KeyError:
-            if name.startswith("refs/heads/") and has_log(self.common_dir, name):
-                what = f"{name} in {self.place} is gone, its reflog is not"
-                raise RepositoryError(what, hint=hint) from None
-            return None
+            value = branch_value(self.common_dir, name)
+            if value is None:
+                raise RepositoryError(f"{name} in {self.place} is gone, its reflog is not", hint=hint)  # noqa: B904
+            if not value:
+                return None
+            target = value
         except FAILURES as error:
             what = f"cannot read {name} in {self.place}: {words(error)}"
             raise RepositoryError(what, hint=hint) from error

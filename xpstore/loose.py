@@ -7,7 +7,9 @@ those that a running program writes after the look at their folder are whole.
 from __future__ import annotations
 
 import os
+import re
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHUNK = 1 << 20
+_VALUE = re.compile(rb"\A([0-9a-f]{40})\n\Z")
 
 
 class LooseObjects:
@@ -52,6 +55,23 @@ def ref_files(git_dir: Path, prefix: str) -> Iterator[str]:
             name = f"{top}{folder.removeprefix(str(git_dir / top))}/{file}"
             if name.startswith(prefix):
                 yield name
+
+
+def branch_value(git_dir: Path, name: str) -> str | None:
+    """Return the commit id of a branch that libgit2 has not found; "" where there is none, None: it was lost.
+
+    Asked of the files themselves: git may be packing refs, or deleting the branch, at this moment. A branch
+    that has no value twice, and entries in its reflog all the time, was not deleted by git.
+    """
+    line = re.compile(rb"^([0-9a-f]{40}) %s$" % re.escape(os.fsencode(name)), re.MULTILINE)
+    for _ in range(2):
+        if not name.startswith("refs/heads/") or not has_log(git_dir, name):
+            return ""
+        for file, pattern in ((git_dir / name, _VALUE), (git_dir / "packed-refs", line)):
+            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                if found := pattern.search(file.read_bytes()):
+                    return found[1].decode()
+    return None
 
 
 def has_log(git_dir: Path, name: str) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from xpstore.loose import CHUNK, LooseObjects, has_log, ref_files
+from xpstore.loose import CHUNK, LooseObjects, branch_value, has_log, ref_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,21 @@ def test_a_log_with_entries_outlives_only_a_ref_that_was_lost(tmp_path: Path) ->
     assert not has_log(tmp_path, "refs/heads/x")
     log.write_bytes(b"entry\n")
     assert has_log(tmp_path, "refs/heads/x")
+
+
+def test_a_branch_is_lost_where_only_its_log_is_left(tmp_path: Path) -> None:
+    name = "refs/heads/x"
+    log = tmp_path / "logs" / name
+    log.parent.mkdir(parents=True)
+    (tmp_path / "refs" / "heads").mkdir(parents=True)
+    assert branch_value(tmp_path, name) == ""
+    log.write_bytes(b"entry\n")
+    assert branch_value(tmp_path, name) is None
+    (tmp_path / "packed-refs").write_bytes(f"{'1' * 40} refs/heads/xy\n{'2' * 40} {name}\n^{ID}\n".encode())
+    assert branch_value(tmp_path, name) == "2" * 40  # packed since libgit2 looked
+    (tmp_path / name).write_bytes(b"3" * 40 + b"\n")
+    assert branch_value(tmp_path, name) == "3" * 40
+    assert branch_value(tmp_path, "HEAD") == ""
 
 
 def test_files_of_refs_are_named_whatever_is_in_them(tmp_path: Path) -> None:
