@@ -124,10 +124,7 @@ class Repo(TreeReader):
         return target if isinstance(target, str) else None
 
     def ref(self, name: str) -> str | None:
-        """Return the commit id that a full ref name points at; None where there is no such ref.
-
-        Raises RepositoryError for a ref that is damaged, was lost, or whose commit is missing.
-        """
+        """Return the commit that a full ref name points at; None: no such ref. What is damaged or lost raises."""
         plain = refs.value(str(self.common_dir), name)
         if plain in self._known.commits:
             return plain
