@@ -1,4 +1,4 @@
-"""What git's hooks call: check a commit, its message, a push; tell what a merge has changed.
+"""What git's hooks call: check a commit, a message or a push.
 
 NAME is the hook, ARGS are what git gives it; `xp hooks install` sets it up. pre-commit and pre-merge-commit
 look at the staged experiences, commit-msg at trailers, pre-push at what the other side would refuse;

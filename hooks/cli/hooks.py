@@ -1,4 +1,4 @@
-"""Install the hooks of git that check experiences, take them out, or say what is at work."""
+"""Install the hooks of git, take them out, see what is at work."""
 
 from __future__ import annotations
 

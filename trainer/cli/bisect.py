@@ -1,4 +1,4 @@
-"""Find the update that made the agent worse, with evaluations that are noisy.
+"""Find the update that made the agent worse, by noisy scores.
 
 Every update of the experiences between GOOD and BAD, commits or plans, is a suspect. Cases of the suite are
 run where a trial tells most, until one suspect is likely enough; then it is run against its parent once

@@ -1,4 +1,4 @@
-"""See an agent learn: measured, trained, gated, landed; no key is needed.
+"""See an agent learn: measured, trained, gated, landed; no key.
 
 Makes the store DIR from the sample files: an order desk with tools and a company policy that its agent is
 not told. The agent is measured on the test cases, trained on the training cases, and measured again; what it

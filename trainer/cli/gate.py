@@ -1,4 +1,4 @@
-"""Measure whether a branch may land: it must do no harm, and progress is told from luck.
+"""Measure whether a branch may land: does it harm, does it help.
 
 Runs the cases of `[gate]` in xp.toml under the experiences of BRANCH, as they would land, and under those of
 main, with the same draws on both sides. ACCEPT: a loss above the margin is ruled out. REJECT: it is worse.
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trainer.cli.gate_options import accept_option, options_of
+from trainer.cli.gate_options import INTERRUPTED, accept_option, options_of
 from trainer.cli.running import TRIALS, Stages, note_uncommitted, parallel_options
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import counted, emit, note, paint, shortened
@@ -97,7 +97,7 @@ def _run(  # noqa: PLR0913  # the options of the verb
     from trainer.gate.report import gate_report
     from xpstore.landing import land
 
-    with Stages("What could be scored is kept; the same command goes on from there.") as stages:
+    with Stages(INTERRUPTED) as stages:
         ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress)
         result = land(location, branch, onto=against, gate=ask, dry_run=True)
     if ask.gated is None:
