@@ -124,7 +124,7 @@ class Repo(TreeReader):
         return target if isinstance(target, str) else None
 
     def ref(self, name: str) -> str | None:
-        """Return the commit that a full ref name points at; None: no such ref. What is damaged or lost raises."""
+        """Return the commit that a full ref name points at; None: no such ref. One damaged or lost raises."""
         plain = refs.value(str(self.common_dir), name)
         if plain in self._known.commits:
             return plain
@@ -136,7 +136,8 @@ class Repo(TreeReader):
         except KeyError:
             value = branch_value(self.common_dir, name)
             if value is None:
-                raise RepositoryError(f"{name} in {self.place} is gone, its reflog is not", hint=hint)  # noqa: B904
+                what = f"{name} in {self.place} is gone, its reflog is not"
+                raise RepositoryError(what, hint=hint) from None
             if not value:
                 return None
             target = value
