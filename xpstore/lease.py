@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from xpstore import layout
 from xpstore.errors import RefusedError, RepositoryError
+from xpstore.lock import unlock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ class Lease:
     def release(self) -> None:
         """Let go of it; nothing where it is not held."""
         if self._handle >= 0:
-            os.close(self._handle)
+            unlock(self._handle)
             self._handle = -1
 
     def refusal(self, waited: float) -> RefusedError:

@@ -43,8 +43,7 @@ class _Held:
     handle: int = -1
 
 
-_held: dict[Path, _Held] = {}
-_held_guard = threading.Lock()
+_held: dict[str, _Held] = {}
 
 
 @contextmanager
@@ -53,10 +52,7 @@ def store_lock(common_dir: Path, *, wait: bool = True) -> Iterator[bool]:
 
     It is waited for; without `wait` what is yielded says whether it is held.
     """
-    held = _held.get(common_dir)
-    if held is None:
-        with _held_guard:
-            held = _held.setdefault(common_dir, _Held())
+    held = _held.get(str(common_dir)) or _held.setdefault(str(common_dir), _Held())
     if not held.guard.acquire(blocking=wait):
         yield False
         return
@@ -70,9 +66,26 @@ def store_lock(common_dir: Path, *, wait: bool = True) -> Iterator[bool]:
         finally:
             held.depth -= is_held
             if is_held and held.depth == 0:
-                os.close(held.handle)
+                unlock(held.handle)
     finally:
         held.guard.release()
+
+
+def unlock(handle: int) -> None:
+    """Unlock and close a file: closing alone unlocks nothing that a forked child has open too."""
+    fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)
+
+
+def _after_fork() -> None:
+    """In a forked child: none of the locks is its own, and it must not keep one when the parent is killed."""
+    for held in _held.values():
+        if held.depth:
+            os.close(held.handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _open(path: str, *, wait: bool) -> int:
@@ -109,7 +122,7 @@ class Intent:
 def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
     """Note what is going to be moved; () when it is done. The store lock is held."""
     rows = [[i.ref, i.old, i.new, list(i.worktrees)] for i in intents]
-    handle = _held[common_dir].handle
+    handle = _held[str(common_dir)].handle
     try:
         os.ftruncate(handle, 0)
         if rows:
@@ -124,12 +137,12 @@ def write_intents(common_dir: Path, intents: tuple[Intent, ...]) -> None:
 def mark_locked(common_dir: Path) -> None:
     """Note that all the refs are locked now: the locks that are found later are this writer's."""
     with suppress(OSError):  # then whoever comes after a kill waits a little longer
-        os.pwrite(_held[common_dir].handle, LOCKED, 0)
+        os.pwrite(_held[str(common_dir)].handle, LOCKED, 0)
 
 
 def read_intents(common_dir: Path) -> tuple[Intent, ...]:
     """Return what a killed writer was moving; () after a clean end. The store lock is held."""
-    handle = _held[common_dir].handle
+    handle = _held[str(common_dir)].handle
     size = os.fstat(handle).st_size
     if not size:
         return ()

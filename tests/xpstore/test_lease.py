@@ -71,6 +71,21 @@ def test_it_dies_with_its_process(store: ExperienceStore, tmp_path: Path) -> Non
         pass
 
 
+def test_a_forked_child_does_not_keep_it(store: ExperienceStore) -> None:
+    stay = os.pipe()
+    with store.lease(wait=0):
+        child = os.fork()
+        if child == 0:
+            os.read(stay[0], 1)
+            os._exit(0)
+    with store.lease(wait=0):
+        pass
+    os.write(stay[1], b".")
+    os.waitpid(child, 0)
+    os.close(stay[0])
+    os.close(stay[1])
+
+
 def test_nobody_needs_one_to_write(store: ExperienceStore) -> None:
     with store.lease(wait=0):
         store.commit([make_plan(store.location, upsert("a", page("a")))])

@@ -114,3 +114,21 @@ def test_a_full_disk_is_an_error_for_people(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(os, "pwrite", full)
         with pytest.raises(RepositoryError, match="No space left"):
             lock.write_intents(tmp_path, (lock.Intent("refs/heads/x", None, "1" * 40),))
+
+
+def test_a_forked_child_has_no_part_in_it(tmp_path: Path) -> None:
+    told, stay = os.pipe(), os.pipe()
+    with lock.store_lock(tmp_path):
+        child = os.fork()
+        if child == 0:
+            with lock.store_lock(tmp_path, wait=False) as is_held:
+                os.write(told[1], b"held" if is_held else b"free")
+            os.read(stay[0], 1)
+            os._exit(0)
+        assert os.read(told[0], 4) == b"free"
+    with lock.store_lock(tmp_path, wait=False) as is_held:
+        assert is_held  # the child still has the file open
+    os.write(stay[1], b".")
+    os.waitpid(child, 0)
+    for handle in (*told, *stay):
+        os.close(handle)
