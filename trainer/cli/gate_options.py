@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
 
+INTERRUPTED = "Nothing landed. A side that was measured whole is on record and is not run again."
+
 
 def accept_option(command: Decorated) -> Decorated:
     """Add the option by which a person decides."""
@@ -103,7 +105,7 @@ def land_gated(  # noqa: PLR0913  # the options of the verb
     from trainer.gate.landing import LandingGate
     from trainer.gate.report import gate_report
 
-    with Stages("Nothing landed; what could be scored is kept.") as stages:
+    with Stages(INTERRUPTED) as stages:
         ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress)
         result = land(
             location, branch, onto=onto, merge=merge, dry_run=dry_run, merge_page=merge_page, gate=ask
@@ -136,7 +138,7 @@ def gate_of_decision(path: Path, store: str | None, location: Location, branch: 
         return why
 
     def ask(candidate: LandingCandidate) -> GateVerdict:
-        with Stages("Nothing landed; what could be scored is kept.") as stages:
+        with Stages(INTERRUPTED) as stages:
             return LandingGate(path, store, GateOptions(time_limit=TIME_LIMIT), stages.progress)(candidate)
 
     return ask

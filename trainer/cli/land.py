@@ -11,7 +11,7 @@ or the opposite of it, is named; [duplicates] in xp.toml says whether that stops
 Where xp.toml names an environment and there are gate cases, the gate measures exactly what would land (`xp
 gate --help`), and only what it accepts lands. What it leaves open stays on its branch; --accept-inconclusive
 makes it your decision, and --no-gate lands without a measurement. Both go on record with your name or the
-reason.
+reason. A dry run asks the gate too, and what was measured is kept.
 
 JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconclusive" (by a gate),
 "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",

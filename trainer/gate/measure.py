@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from trainer.environment import world_of
 from trainer.evaluate import Measurement, measure
 from trainer.gate.decide import GateDecision, decide
-from trainer.gate.leaks import Leak, find_leaks
+from trainer.gate.leaks import TEACHES, Leak, find_leaks
 from trainer.suite import load_suites
 from trainer.trials import check_count
 from xpstore import evaluation, evidence, gate_record, gate_signature
+from xpstore.errors import UsageError
 from xpstore.gate_record import GateRecord
 from xpstore.hashing import content_id
 
@@ -140,6 +141,11 @@ def _question(location: Location, candidate: str, against: str, options: GateOpt
     policy = replace(
         config.gate, suite=options.suite or config.gate.suite, trials=options.trials or config.gate.trials
     )
+    if policy.suite == TEACHES:
+        raise UsageError(
+            f"the gate cannot decide on suite {TEACHES!r}: lessons are learned from it",
+            hint="name another one, `[gate] suite` in xp.toml or --suite",
+        )
     suites = load_suites(location, against, policy.suite)
     trees = [evaluation.experiences_at(location, commit) for commit in (candidate, against)]
     what = Measurement(

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.builders import git
+from tests.builders import fsck, git
 from tests.trainer.gate_store import answer, xp
-from xpstore import evidence
+from xpstore import evidence, evidence_check
 from xpstore.location import Location
 
 
@@ -85,6 +86,7 @@ def test_what_main_has_already_needs_no_gate(gate_store, capsys):
         (["gate", "train/better", "--self-test"], "name one BRANCH, or --self-test"),
         (["gate", "train/none"], "there is no branch 'train/none'"),
         (["gate", "train/better", "--suite", "other"], "there are no cases in cases/other.jsonl"),
+        (["gate", "train/better", "--suite", "train"], "the gate cannot decide on suite 'train'"),
         (["gate", "train/better", "--markdown", "no/such/file"], "cannot write a report"),
     ],
 )
@@ -93,3 +95,25 @@ def test_wrong_use_is_named_before_anything_runs(gate_store, capsys, words, why)
     assert xp(*words) == 2
     assert why in capsys.readouterr().err
     assert git(gate_store, "for-each-ref") == refs
+
+
+def test_a_candidate_that_main_has_left_behind_is_measured_as_it_would_land_and_leaves_no_trace(
+    gate_store, capsys
+):
+    assert xp("land", "train/neither") == 0
+    tip, main = (git(gate_store, "rev-parse", ref) for ref in ("train/better", "main"))
+    assert xp("gate", "train/better", "--json") == 0
+    capsys.readouterr()
+    assert [git(gate_store, "rev-parse", ref) for ref in ("train/better", "main")] == [tip, main]
+    assert xp("land", "train/better", "--json") == 0
+    landed = answer_after(capsys)
+    assert (landed["how"], landed["gate"]["cost"]["ran"]) == ("re-parented", 0)
+    loc = Location.find(gate_store)
+    assert evidence_check.branch_problems(loc, evidence_check.Evidence.open(loc)) == []
+    fsck(gate_store)
+
+
+def answer_after(capsys):
+    """Return the JSON of the last command, whatever stood before it."""
+    out = capsys.readouterr().out
+    return json.loads(out[out.index("{") :])
