@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from xpstore.config import DuplicateSettings
 from xpstore.model import Frozen
 
 
@@ -58,6 +59,8 @@ class PatchMergePolicyOptimizerContext(Frozen):
     """For `PatchMergePolicyOptimizer`."""
 
     run_id: str = ""
+    duplicates: DuplicateSettings = DuplicateSettings()
+    """What to do about an edit that says what another page says."""
 
 
 class ApplyContext(Frozen):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trainer.report import EpochStage, EvaluationStage, Stage
     from trainer.results import TrainEpochResult
     from trainer.rollouts import Progress
+    from xpstore.config import DuplicateSettings
     from xpstore.location import Location
 
 
@@ -72,12 +73,15 @@ class Run:
     cases: tuple[Case, ...]
     measurement: Measurement | None
     """How it is measured before and after; None = not at all."""
+    duplicates: DuplicateSettings
 
     @property
     def context(self) -> PipelineContext:
         """The pipeline's context. Training seeds come from the run id, which has the base seed in it."""
         return PipelineContext(
-            optimization_context=PatchMergePolicyOptimizerContext(run_id=self.target.run_id),
+            optimization_context=PatchMergePolicyOptimizerContext(
+                run_id=self.target.run_id, duplicates=self.duplicates
+            ),
             apply_context=self.target,
             max_epochs=self.options.epochs,
             trials=self.options.trials,
@@ -197,4 +201,5 @@ def _prepare(location: Location, options: LoopOptions) -> Run:
         target=ApplyContext(run_id=run_id, branch=f"{location.candidate_prefix}{run_id}", start=start),
         cases=cases,
         measurement=measurement if options.evaluate else None,
+        duplicates=config.duplicates,
     )

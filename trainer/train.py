@@ -37,16 +37,20 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     so the same files make the same branch.
     """
     async with StoreDoor(location, store) as door:
-        prefix, limits = await door.call(lambda found: (found.candidate_prefix, found.config.limits))
+        prefix, config = await door.call(lambda found: (found.candidate_prefix, found.config))
         if branch:  # a name that cannot be is refused before anything is kept
             await door.call(lambda found: found.branch_ref(branch))
         intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
         run_id = content_id([sorted(intake.ids), LEARNER, again])[:8]
         target = ApplyContext(run_id=run_id, branch=branch or f"{prefix}{run_id}", again=again)
         context = PipelineContext(
-            optimization_context=PatchMergePolicyOptimizerContext(run_id=run_id), apply_context=target
+            optimization_context=PatchMergePolicyOptimizerContext(
+                run_id=run_id, duplicates=config.duplicates
+            ),
+            apply_context=target,
         )
-        trainer = offline_trainer(door, target, preview=limits if dry_run else None, progress=progress)
+        preview = config.limits if dry_run else None
+        trainer = offline_trainer(door, target, preview=preview, progress=progress)
         policy_set = await BranchPolicy(door, target.branch).reload()
         result = await train_from_rollouts(trainer, intake.share.rollouts, policy_set, context)
     return train_report(

@@ -52,6 +52,8 @@ class TrainReport(Frozen):
     """Experience → why its edits could not be merged."""
     kept: dict[str, str] = {}
     """Branch → the experience whose edits wait there for a decision."""
+    duplicates: tuple[dict[str, JsonValue], ...] = ()
+    """What the plans say that other pages say too: the fields of `xpstore.duplicates.Duplicate`."""
     plans: tuple[PlanSummary, ...] = ()
     report: dict[str, JsonValue] = {}
     """The learner's own account: candidates, kept, dropped by reason."""
@@ -78,6 +80,7 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
     """Return the report on what was learned; `left` = not even shown to the trainer."""
     commits = result.apply_result.commits or ("",) * len(result.plans)
     report, refused, kept = (result.metadata.get(key) for key in ("report", "refused", "kept"))
+    twice = result.metadata.get("duplicates")
     return TrainReport(
         run_id=target.run_id,
         branch=target.branch,
@@ -91,6 +94,7 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
         nothing=result.nothing,
         refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
         kept={k: str(v) for k, v in kept.items()} if isinstance(kept, dict) else {},
+        duplicates=tuple(d for d in twice if isinstance(d, dict)) if isinstance(twice, list) else (),
         plans=tuple(_summary(p, c) for p, c in zip(result.plans, commits, strict=True)),
         report=report if isinstance(report, dict) else {},
     )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 from xpstore import duplicates, gitcli, guards, history, layout, page_check
 from xpstore.errors import NotFoundError, RefusedError, UsageError, XpError
-from xpstore.experience import Experience, ExperienceSet
 from xpstore.page_index import PageIndex
 from xpstore.resolution import Asking
 from xpstore.snapshot import NO_FILE, SUFFIX
@@ -149,9 +148,8 @@ def repeated(loc: Location, candidate: LandingCandidate) -> tuple[Duplicate, ...
         for name in sorted(before.keys() | after.keys())
         if before.get(name) != after.get(name)
     }
-    added = [Experience(name=name, text=c.after) for name, c in changes.items() if c.after is not None]
-    new = ExperienceSet(root_uri="", policies=tuple(added))
-    with PageIndex.at(loc, candidate.old) as there, PageIndex.of(new) as here:
+    added = {name: change.after for name, change in changes.items() if change.after is not None}
+    with PageIndex.at(loc, candidate.old) as there, duplicates.Shelf(added) as here:
         found = duplicates.find(changes, [there, here], rules)
     if found and rules.action == "refuse":
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""

@@ -11,7 +11,7 @@ Compared are statements, without their figures. Two say the same where
 A new page says what another one says where that one has, by number of words, a share of its statements that
 reaches the threshold. Short statements say too little to be compared: "Ask first." is right on many pages.
 
-A statement is compared only with those of the few pages that the full-text index finds for it, so the effort
+A statement is compared only with those of the few pages that a full-text index finds for it, so the effort
 grows with what is added, not with the store.
 """
 
@@ -19,19 +19,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
-from xpstore import polarity
+from xpstore import polarity, search
 from xpstore.config import DuplicateSettings
 from xpstore.document import Document
 from xpstore.errors import DocumentError
+from xpstore.experience import Experience
 from xpstore.fidelity import content, lost_negation, names
 from xpstore.wording import UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from xpstore.page_index import PageIndex
 
 Kind = Literal["page", "statement", "contradiction"]
 NEAREST = 5
@@ -40,6 +39,33 @@ WORDS = 4
 """Content words, or pairs of characters; a statement with fewer is not compared."""
 DEFAULT = DuplicateSettings()
 _LETTERS = re.compile(f"[{UNSPACED}]+")
+
+
+class Pages(Protocol):
+    """Where pages are looked up: a PageIndex, or a Shelf."""
+
+    def search(self, query: str, limit: int) -> list[tuple[Experience, float]]:
+        """Return the pages that fit best, and how well."""
+        ...
+
+
+class Shelf:
+    """Pages in memory, by name, to be used in a `with` block; only what is found is read."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._index = search.Index.of(search.Document(name, text) for name, text in texts.items())
+
+    def search(self, query: str, limit: int) -> list[tuple[Experience, float]]:
+        """Return the pages that fit best, and how well."""
+        hits = self._index.rank(query, limit)
+        return [(Experience(name=hit.name, text=self._texts[hit.name]), hit.score) for hit in hits]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self._index.__exit__(*args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +100,7 @@ class Duplicate:
 
 
 def find(
-    changes: Mapping[str, Change], pages: Iterable[PageIndex], settings: DuplicateSettings = DEFAULT
+    changes: Mapping[str, Change], pages: Iterable[Pages], settings: DuplicateSettings = DEFAULT
 ) -> tuple[Duplicate, ...]:
     """Return what the changes say that other pages say already, pages first.
 
@@ -119,7 +145,7 @@ class _Search:
     """One search: what was read and cut into words once is not read again."""
 
     changes: Mapping[str, Change]
-    indexes: tuple[PageIndex, ...]
+    indexes: tuple[Pages, ...]
     threshold: float
     _pages: dict[str, tuple[Said, ...]] = field(default_factory=dict)
     """By text."""

@@ -8,10 +8,9 @@ from tests.builders import page
 from tests.lesson_bank import DESKS
 from xpstore import duplicates
 from xpstore.config import DuplicateSettings
-from xpstore.duplicates import Change, Said, find, similarity
+from xpstore.duplicates import Change, Said, Shelf, find, similarity
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.page_index import PageIndex
-from xpstore.search import Document, Index
 
 ASK = "Ask for the order number and the zip code before you cancel anything."
 SAME = "Before you cancel anything, ask for the zip code and the order number."
@@ -151,18 +150,6 @@ def test_the_threshold_decides():
     with shelf(old=page("old", other)) as index:
         assert find({"new": new(one)}, [index]) == ()
         assert find({"new": new(one)}, [index], DuplicateSettings(threshold=0.7))
-
-
-class Shelf:
-    """Ten thousand pages, indexed as those of a store are; only what is found becomes an experience."""
-
-    def __init__(self, texts: dict[str, str]) -> None:
-        self._texts = texts
-        self._index = Index.of(Document(name, text) for name, text in texts.items())
-
-    def search(self, query: str, limit: int) -> list[tuple[Experience, float]]:
-        hits = self._index.rank(query, limit)
-        return [(Experience(name=hit.name, text=self._texts[hit.name]), hit.score) for hit in hits]
 
 
 def test_ten_thousand_pages_are_not_ten_thousand_comparisons(monkeypatch):

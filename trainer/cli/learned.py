@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xpstore.cli.output import counted, grouped, paint, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -28,8 +28,15 @@ def describe_learned(report: TrainReport) -> Iterator[str]:
     yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
     for branch in report.kept:
         yield paint(f"  (xp resolve {quote(branch)} to decide)")
+    yield from _reasons("Said twice:", [_twice(d) for d in report.duplicates])
     yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
     yield from _left_out(report)
+
+
+def _twice(duplicate: Mapping[str, JsonValue]) -> str:
+    kind, page, other = (str(duplicate[key]) for key in ("kind", "page", "other"))
+    verb = {"page": "says what", "contradiction": "contradicts"}.get(kind, "says a lesson of")
+    return f"{page} {verb} {other}{' says already' if kind == 'page' else ''}"
 
 
 def _nothing(report: TrainReport) -> Iterator[str]:

@@ -23,9 +23,9 @@ evaluation also {"commit", "suite", "trials", "key", "reused"}; an epoch also {"
 
 JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied,
 "already": [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}],
-"nothing": {rollout: why}, "refused": {experience: why}, "kept": {branch: experience}, "plans": [{"plan_id",
-"commit", "subject", "items", "lessons", "unserved": {experience: its status, which no agent is given}}],
-"report": the learner's}
+"nothing": {rollout: why}, "refused": {experience: why}, "kept": {branch: experience}, "duplicates": [as in
+xp land], "plans": [{"plan_id", "commit", "subject", "items", "lessons", "unserved": {experience: its status,
+which no agent is given}}], "report": the learner's}
 
 Exit code 1 when an evaluation is not whole (a trial could not be scored), or no rollout could be made or
 learned from; else that of the landing; 2 without FILE where xp.toml names no environment or there are no

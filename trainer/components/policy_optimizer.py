@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from trainer.patch_merge import PatchMergeContextProvider, PatchMergePatch, trace
+from xpstore.duplicates import Change, Shelf, find
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic import JsonValue
+
     from trainer.context import PatchMergePolicyOptimizerContext
     from trainer.interfaces import PatchMerger
     from trainer.patch_merge import MergeOperation
+    from xpstore.config import DuplicateSettings
+    from xpstore.duplicates import Duplicate
     from xpstore.experience import ExperienceSet
     from xpstore.gradient import PatchSemanticGradient
 
@@ -29,7 +35,11 @@ class PatchMergePolicyOptimizer:
         policy_set: ExperienceSet,
         context: PatchMergePolicyOptimizerContext,
     ) -> PolicyUpdatePlan:
-        """Return the plan; `metadata["refused"]` names targets that could not be merged, and why."""
+        """Return the plan.
+
+        `metadata["refused"]` names targets that could not be merged and why, or that say what another page
+        says where the context refuses that; `metadata["duplicates"]` has what is said twice.
+        """
         if not gradients:
             return PolicyUpdatePlan(run_id=context.run_id, base_commit=policy_set.snapshot_id or None)
         patches = [PatchMergePatch.from_gradient(g) for g in gradients]
@@ -39,13 +49,36 @@ class PatchMergePolicyOptimizer:
             item for op in outcome.operations if (item := _item(op, gradients, policy_set)) is not None
         )
         refused = {r.name: r.reason for r in outcome.refused}
+        repeated = _repeated(items, policy_set, context.duplicates)
+        if context.duplicates.action == "refuse":
+            refused |= {one.page: one.sentence for one in repeated}
+            gone = refused.keys() | {
+                n for g in gradients if g.target_experience_name in refused for n in g.supersedes
+            }
+            items = tuple(item for item in items if item.target_experience_name not in gone)
+        metadata: dict[str, JsonValue] = {"refused": dict(refused)} if refused else {}
+        if repeated:
+            metadata["duplicates"] = [dict(asdict(one)) for one in repeated]
         return PolicyUpdatePlan(
             items=items,
             gradients=tuple(g for g in gradients if g.target_experience_name not in refused),
             run_id=context.run_id,
             base_commit=policy_set.snapshot_id or None,
-            metadata={"refused": dict(refused)} if refused else {},
+            metadata=metadata,
         )
+
+
+def _repeated(
+    items: Sequence[PolicyPlanItem], policy_set: ExperienceSet, rules: DuplicateSettings
+) -> tuple[Duplicate, ...]:
+    """Return what the items say that other pages say already, or will."""
+    if rules.action == "ignore" or not items:
+        return ()
+    changes = {i.target_experience_name: Change(i.before_content, i.after_content) for i in items}
+    now = {page.name: page.text for page in policy_set.policies}
+    planned = {name: change.after for name, change in changes.items() if change.after is not None}
+    with Shelf(now | planned) as pages:
+        return find(changes, [pages], rules)
 
 
 def _item(

@@ -7,6 +7,7 @@ from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
 from trainer.context import PatchMergePolicyOptimizerContext
 from trainer.offline.merger import StatementMerger
 from trainer.patch_merge import MergeOutcome, MergeRefusal
+from xpstore.config import DuplicateSettings
 from xpstore.experience import Experience, ExperienceSet, MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 
@@ -29,9 +30,9 @@ def gradient(name, before, after, *, confidence=0.5, uri="trajectories/aa/x.md",
     )
 
 
-def plan(gradients, policy_set, merger=None):
+def plan(gradients, policy_set, merger=None, context=CONTEXT):
     optimizer = PatchMergePolicyOptimizer(merger or StatementMerger())
-    return asyncio.run(optimizer.plan(gradients, policy_set, CONTEXT))
+    return asyncio.run(optimizer.plan(gradients, policy_set, context))
 
 
 def test_no_gradients_no_items():
@@ -93,3 +94,28 @@ def test_what_was_refused_is_named_and_its_gradients_are_not_claimed():
     assert made.items == ()
     assert made.gradients == ()
     assert made.metadata == {"refused": {"a": "contradiction"}}
+
+
+LESSON = "Ask for the order number and the zip code before you cancel anything."
+
+
+def test_what_another_page_says_already_is_named_in_the_plan():
+    edits = [gradient("new", None, page("new", LESSON)), gradient("fine", None, page("fine", "else"))]
+    made = plan(edits, policy(refund=page("refund", LESSON)))
+    (one,) = made.metadata["duplicates"]
+    assert (one["kind"], one["page"], one["other"]) == ("page", "new", "refund")
+    assert len(made.items) == len(made.gradients) == 2
+
+
+def test_it_is_refused_where_the_store_says_so_and_the_rest_is_planned():
+    gone = gradient("new", None, page("new", f"{LESSON}\n- old lesson"), supersedes=("old",))
+    edits = [gone, gradient("fine", None, page("fine", "else"))]
+    settings = DuplicateSettings(action="refuse", threshold=0.7)
+    context = PatchMergePolicyOptimizerContext(run_id="r1", duplicates=settings)
+    there = policy(refund=page("refund", LESSON), old=page("old", "old lesson"))
+    made = plan(edits, there, context=context)
+    assert [i.target_experience_name for i in made.items] == ["fine"]
+    assert [g.target_experience_name for g in made.gradients] == ["fine"]
+    assert "refund" in made.metadata["refused"]["new"]
+    nobody = PatchMergePolicyOptimizerContext(duplicates=DuplicateSettings(action="ignore"))
+    assert "duplicates" not in plan(edits, there, context=nobody).metadata
