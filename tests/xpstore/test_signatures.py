@@ -108,7 +108,7 @@ def test_signing_happens_outside_of_the_store_lock_however_often_it_loses(loc, m
     original = signing.sign
 
     def sign(data: bytes, **options: str) -> str:
-        held = lock._held.get(loc.repo.common_dir)
+        held = lock._held.get(str(loc.repo.common_dir))
         assert held is None or not held.depth
         text = original(data, **options)
         if len(signed) < 8:  # somebody else is faster, time after time
