@@ -6,6 +6,7 @@ merges as a union of trees. What a rollout's state is follows from the fold over
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 EVENTS = frozenset({"received", "analysed", "planned", "nothing", "dropped", "used"})
+SHORT = 1 << 20
+"""Bytes of evidence that are built and written under the store lock."""
 FIRST_WINS = "gradients/"
 """Below it a plan that is tried again keeps the records of the first try."""
 
@@ -106,8 +109,11 @@ def write(loc: Location, files: Sequence[EvidenceFile], message: str) -> str | N
     """
     landed: list[str | None] = []
 
+    # what is built outside of the lock, the next one makes worthless; but nobody waits for what takes long
+    is_short = sum(len(file.data) for file in files) <= SHORT
+
     def attempt() -> bool:
-        with lock.store_lock(loc.repo.common_dir):  # what is built outside, the next one makes worthless
+        with lock.store_lock(loc.repo.common_dir) if is_short else nullcontext():
             addition = add(loc, files, message)
             moves = addition.moves(loc.evidence_ref, message)
             if moves and not publish.publish(loc.repo, addition.objects, moves):

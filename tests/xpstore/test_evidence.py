@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.builders import fsck, git, make_store
-from xpstore import evidence, layout, publish
+from xpstore import evidence, layout, lock, publish
 from xpstore.errors import FormatError, RefusedError, UsageError
 from xpstore.evidence import EvidenceFile
 from xpstore.location import Location
@@ -110,3 +111,26 @@ def test_a_branch_that_appears_meanwhile_is_not_lost(tmp_path: Path) -> None:
     assert clone.repo.ref(clone.evidence_ref) == first
     second = evidence.write(clone, [received("2")], "Two")
     assert clone.repo.commit(second or "").parents == (first,)
+
+
+@pytest.mark.parametrize(("limit", "is_held"), [(evidence.SHORT, True), (0, False)])
+def test_nobody_waits_while_much_is_built(
+    loc: Location, monkeypatch: pytest.MonkeyPatch, limit: int, *, is_held: bool
+) -> None:
+    seen: list[bool] = []
+    build = evidence.add
+
+    def add(*args: object, **options: object) -> evidence.Addition:
+        done = threading.Thread(target=look)
+        done.start()
+        done.join()
+        return build(*args, **options)
+
+    def look() -> None:
+        with lock.store_lock(loc.repo.common_dir, wait=False) as is_free:
+            seen.append(not is_free)
+
+    monkeypatch.setattr(evidence, "SHORT", limit)
+    monkeypatch.setattr(evidence, "add", add)
+    evidence.write(loc, [evidence.case_file("ab", {"n": 1})], "Receive")
+    assert seen == [is_held]
