@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,28 +130,6 @@ def test_without_xp_the_server_takes_nothing(desk, monkeypatch):
     desk.learn("a")
     code, said = push(desk, MAIN)
     assert (code, said) == (1, ["error: xp is not on PATH of this server: pre-receive takes nothing"])
-
-
-def test_what_was_forgotten_stays_forgotten_on_the_server(desk, tmp_path):
-    """An old clone that pushes its evidence by force is refused; `xp sync` brings it up to date."""
-    desk.measure(desk.main)
-    assert push(desk, EVIDENCE) == (0, [])
-    shutil.copytree(desk.root, tmp_path / "old")
-    stale = replace(desk, loc=Location.find(tmp_path / "old"))
-    first = git(desk.root, "rev-parse", EVIDENCE)
-    git(desk.root, "read-tree", first)
-    blob = git(desk.root, "hash-object", "-w", "--stdin")
-    (desk.root / "generation").write_text("1\n")
-    number = git(desk.root, "hash-object", "-w", "generation")
-    for path, it in ((f"tombstones/00/{'0' * 20}", blob), ("generation", number)):
-        git(desk.root, "update-index", "--add", "--cacheinfo", f"100644,{it},{path}")
-    anew = git(desk.root, "commit-tree", "-m", "Forget", git(desk.root, "write-tree"))
-    assert push(desk, "--force", f"{anew}:refs/heads/{EVIDENCE}") == (0, [])
-    code, said = push(stale, "--force", EVIDENCE)
-    assert code == 1
-    assert said[0] == (
-        "error: xp/evidence: evidence of generation 0, here it is 1: it would bring back what was forgotten"
-    )
 
 
 def test_the_objects_of_a_push_are_read_before_they_are_the_repositorys_and_do_not_stay(desk):
