@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.xpstore.merge_rows import REFUSED, ROWS
 from xpstore.merge import merge
@@ -60,3 +65,29 @@ def test_what_is_no_text_or_no_page_is_marked_whole():
     assert not is_clean
     assert "x: [" in text
     assert "- b" in text
+
+
+FILES = st.binary(max_size=40) | st.sampled_from([r.encode() for rows in ROWS.values() for r in rows if r])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    *[st.binary(max_size=40) | st.sampled_from([r.encode() for rows in ROWS.values() for r in rows if r])] * 3
+)
+def test_any_bytes_are_merged_or_marked(base, ours, theirs):
+    done = drive(base, ours, theirs)
+    if not done.is_clean:
+        lines = done.data.split(b"\n")
+        starts, ends = (sum(line.startswith(mark) for line in lines) for mark in (b"<<<<<<< ", b">>>>>>> "))
+        assert starts >= 1
+        assert ends >= 1
+
+
+def test_it_loads_neither_values_nor_the_repository():
+    """Git starts it once for every page that both sides changed."""
+    code = (
+        "import sys, xpstore.cli.merge_driver, xpstore.merge_driver;"
+        "print([m for m in ('pydantic', 'pygit2', 'sqlite3') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
