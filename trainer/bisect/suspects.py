@@ -54,16 +54,19 @@ def between(loc: Location, good: str, bad: str) -> Range:
     start, end = (history.find_commit(loc, name) for name in (good, bad))
     _check_order(loc, (good, start), (bad, end))
     states = [State(start, experiences_at(loc, start))]
+    place = {states[0].tree: 0}
     suspects: list[Entry] = []
     entries = list(history.log(loc, f"{start}..{end}"))
     for entry in reversed(entries):
         state = State(entry.commit, experiences_at(loc, entry.commit))
-        seen = next((n for n, known in enumerate(states) if known.tree == state.tree), None)
-        if seen is None:
+        seen = place.setdefault(state.tree, len(states))
+        if seen == len(states):
             states.append(state)
             suspects.append(entry)
-        else:
-            del states[seen + 1 :], suspects[seen:]
+            continue
+        for gone in states[seen + 1 :]:
+            del place[gone.tree]
+        del states[seen + 1 :], suspects[seen:]
     if not suspects:
         raise NotFoundError(
             f"{good} and {bad} have the same experiences: no update can have made a difference",

@@ -220,7 +220,8 @@ def _show(location: Location, ref: str, suite: str | None, *, verbose: bool, as_
     from xpstore import evaluation
 
     commit = location.resolve(ref)
-    records = [r for r in evaluation.of_commit(location, commit) if suite in {None, r.key.suite}]
+    known = evaluation.of_commit(location, commit)
+    records = [r for r in known if suite == r.key.suite or (suite is None and r.is_score)]
     stages = [_stage(Measured(record, 0, commit)) for record in records]
     if as_json:
         rows = [

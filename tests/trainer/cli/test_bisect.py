@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from tests.builders import git, make_plan, page, upsert
 from tests.trainer.case_store import write_suites
+from trainer.bisect import run as searching
 from xpstore.cli.main import run
 from xpstore.commit import commit
 from xpstore.location import Location
@@ -51,6 +54,35 @@ def test_a_second_time_costs_nothing(broken, capsys):
     assert again["culprit"] == first["culprit"]
     assert again["revert"] == f"xp -C s revert {first['culprit'][0]['plans'][0]}"
     assert git(broken.repo.place, "for-each-ref", "refs/notes") == ""
+
+
+def test_an_interrupt_keeps_what_was_measured(broken, capsys, monkeypatch):
+    real, calls = searching.run_trials, []
+
+    async def third_time(*args: object) -> object:
+        calls.append(args)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+        return await real(*args)
+
+    monkeypatch.setattr(searching, "run_trials", third_time)
+    assert run(BISECT) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+    monkeypatch.setattr(searching, "run_trials", real)
+    rest = asked(capsys)
+    assert (rest["state"], rest["reused"]) == ("found", 16)
+    run(["-C", str(broken.repo.place), "verify"])  # the plans of this store cite a rollout that is not there
+    assert "evaluations/" not in capsys.readouterr().out
+
+
+def test_its_scores_are_no_scores_of_the_suite(broken, capsys):
+    asked(capsys)
+    assert run(["-C", "s", "eval", "show", "main~3"]) == 0
+    assert capsys.readouterr().out == "no evaluation of the experiences at main~3 is on record\n"
+    assert run(["-C", "s", "eval", "show", "main~3", "--suite", "bisect:gate"]) == 0
+    assert "bisect:gate on " in capsys.readouterr().out
+    assert broken
 
 
 def test_a_dry_run_runs_nothing(broken, capsys):
