@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from xpstore import derived, gitcli
+from xpstore import derived, gitcli, salvage
 from xpstore.errors import RefusedError, RepositoryError
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def purge(repo: Repo, blobs: set[str], unless_held: set[str]) -> int:
     of the others; then nothing is removed.
     """
     derived.drop(repo)  # what is made from objects must not outlive them
+    salvage.drop(repo)  # nor what a repair has set aside
     present = set(_present(repo, blobs | unless_held))
     if not present:
         return 0

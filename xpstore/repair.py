@@ -7,7 +7,8 @@ refs      one that is empty, garbage, gone or at a lost commit goes back to the 
 plans     that were on such a branch and are on record in the evidence are applied again
 reflogs   lose the entries that lead to lost commits, an index that cannot be read is made of HEAD
 
-Everything that is replaced is kept in `<git directory>/xpstore.lost/<number>/`, under its own path.
+Everything that is replaced is kept in `<git directory>/xpstore.lost/<number>/`, under its own path, until
+something is forgotten for good (purge.py).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ may name lost ones (commit graph, index over several packs) moves there too: git
 from __future__ import annotations
 
 import hashlib
+import shutil
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -66,6 +67,11 @@ class Attic:
         kept = self.folder / file.relative_to(self.common_dir)
         kept.parent.mkdir(parents=True, exist_ok=True)
         return kept
+
+
+def drop(repo: Repo) -> None:
+    """Delete everything that was set aside, for good: something of it may be what is to be forgotten."""
+    shutil.rmtree(repo.common_dir / FOLDER, ignore_errors=True)
 
 
 def loose_faults(repo: Repo) -> Iterator[tuple[Path, Fault]]:

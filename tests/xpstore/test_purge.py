@@ -9,6 +9,7 @@ from tests.builders import fsck, git, identify
 from xpstore import derived, purge
 from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Repo
+from xpstore.salvage import FOLDER, Attic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,5 +106,7 @@ def test_reflogs_have_no_gaps_where_entries_went(place: Path):
 def test_what_was_derived_goes_with_it(place: Path):
     commit(place, "a", "kept\n")
     derived.write(repo(place), "x", {}, [b"text of a page"])
+    Attic(repo(place).common_dir).copy(repo(place).common_dir / "HEAD")
     assert purge.purge(repo(place), {"0" * 40}, set()) == 0
     assert derived.read(repo(place), "x", {}) is None
+    assert not (repo(place).common_dir / FOLDER).exists()
