@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from hooks.folder import Folder
     from xpstore.git import Repo
 
 DECLARED = "xp.hooks"
@@ -90,17 +89,27 @@ def install(repo: Repo, hooks: Sequence[str], program: str, *, shared: bool = Fa
     return steps
 
 
-def uninstall(repo: Repo) -> list[Step]:
+def uninstall(repo: Repo, *, shared: bool = False) -> list[Step]:
     """Take all shims out of the folder, and give the hooks that were there their names back.
 
-    Raises RepositoryError where the folder cannot be written.
+    They also go from the usual folder, which was git's before core.hooksPath named another one. Raises
+    RefusedError for a folder that others use too, without `shared`; RepositoryError where a folder cannot
+    be written.
     """
     where = folder.find(repo)
+    if where.shared_with and not shared and shims(where.path):
+        raise RefusedError(
+            f"the hooks in {where.path} are run by {where.shared_with}",
+            hint="--shared takes them out for all",
+        )
+    places = dict.fromkeys((where.path, repo.common_dir / "hooks"))
+    if where.shared_with and not shared:
+        del places[where.path]
     try:
-        steps = [*_restore(where)]
+        steps = [step for place in places for step in _restore(place)]
     except OSError as error:
         raise RepositoryError(
-            f"cannot change {where.path}: {error.strerror or error}",
+            f"cannot change {error.filename or where.path}: {error.strerror or error}",
             hint="run it again when it can be written",
         ) from error
     if declared_here(repo):
@@ -179,21 +188,21 @@ def _keep(path: Path) -> str:
             return kept.name
 
 
-def _restore(where: Folder) -> Iterator[Step]:
-    for name, ours in shims(where.path).items():
-        kept = where.path / ours.kept if ours.kept else None
+def _restore(where: Path) -> Iterator[Step]:
+    for name, ours in shims(where).items():
+        kept = where / ours.kept if ours.kept else None
         if kept and os.path.lexists(kept):
-            kept.replace(where.path / name)
+            kept.replace(where / name)
             yield Step(ours.hook, "restored", ours.kept)
         else:
-            (where.path / name).unlink()
+            (where / name).unlink()
             yield Step(ours.hook, "removed", ours.kept)
-    for name in orphans(where.path):
+    for name in orphans(where):
         hook = name.rpartition(".")[0]
-        if os.path.lexists(where.path / hook):
+        if os.path.lexists(where / hook):
             yield Step(hook, "left", name)  # newer than what we kept: both stay
         else:
-            (where.path / name).rename(where.path / hook)
+            (where / name).rename(where / hook)
             yield Step(hook, "restored", name)
 
 

@@ -62,9 +62,10 @@ def install_command(  # noqa: PLR0913  # the options of the verb
 
 
 @command.command("uninstall")
+@click.option("--shared", is_flag=True, help="Also where other repositories or clones run the same files.")
 @json_option
 @pass_app
-def uninstall_command(app: App, *, as_json: bool) -> None:
+def uninstall_command(app: App, *, shared: bool, as_json: bool) -> None:
     """Take them out again, and give the hooks that were there before their names back.
 
     JSON: {"hooks": [{"hook", "action": "removed", "restored" or "left", "kept"}], "drivers": [what went]}
@@ -73,7 +74,7 @@ def uninstall_command(app: App, *, as_json: bool) -> None:
     from xpstore import location
 
     repo = repository(app)
-    steps = install.uninstall(repo)
+    steps = install.uninstall(repo, shared=shared)
     _report(
         steps, [name for store in location.stores(repo) for name in drivers.uninstall(store)], as_json=as_json
     )

@@ -161,6 +161,18 @@ def test_a_global_folder_is_not_written_to_without_being_told(tmp_path):
     assert not everybodys.exists()
     install.install(repo, ["commit-msg"], "xp", shared=True)
     assert [file.name for file in everybodys.iterdir()] == ["commit-msg"]
+    with pytest.raises(RefusedError, match="run by all your repositories"):
+        install.uninstall(plain_repository(tmp_path / "other"))
+    assert actions(install.uninstall(repo, shared=True)) == [("commit-msg", "removed")]
+
+
+def test_a_folder_that_git_looks_at_no_more_is_cleared_too(tmp_path):
+    repo = plain_repository(tmp_path / "repo")
+    file = script(repo.common_dir / "hooks" / "pre-commit", PYTHON)
+    install.install(repo, ["pre-commit"], "xp")
+    git(repo.place, "config", "core.hooksPath", ".husky/_")
+    assert actions(install.uninstall(repo)) == [("pre-commit", "restored")]
+    assert picture(file.parent) == {"pre-commit": (0o100755, PYTHON.encode())}
 
 
 def test_a_hook_that_is_a_file_of_the_project_is_not_moved_without_being_told(tmp_path):
