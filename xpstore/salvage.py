@@ -102,9 +102,9 @@ def pack_faults(repo: Repo) -> Iterator[tuple[Path, Fault]]:
         pack, index = stem.with_suffix(".pack"), stem.with_suffix(".idx")
         if not pack.exists():
             yield pack, Fault(pack.name, "it is missing, only its index is there")
-        elif not index.exists():
+        elif not index.exists() and not stem.with_suffix(".keep").exists():  # else it is being written
             yield pack, Fault(pack.name, "its index is missing")
-        elif gitcli.attempt(repo.place, ["verify-pack", str(index)]).code:
+        elif index.exists() and gitcli.attempt(repo.place, ["verify-pack", str(index)]).code:
             yield pack, Fault(pack.name, "it, or its index, is cut off or garbage")
 
 
