@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trainer.cli.running import AT_LEAST_ONE, Stages, case_option, limit_options
+from trainer.cli.running import AT_LEAST_ONE, Stages, case_option, limit_options, note_uncommitted
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import counted, emit, paint, shortened
+from xpstore.layout import CASES, EXPERIENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +90,9 @@ def command(  # noqa: PLR0913  # the options of the verb
     from trainer.bisect.search import Question, prepare
 
     question = Question(good, bad, suite, cases, confidence, max_rollouts, parallel, time_limit, seed)
+    if bad == "HEAD":
+        note_uncommitted(location, EXPERIENCES, "the last commit is the bad one")
+    note_uncommitted(location, CASES, f"those of {location.config.main} are run")
     found = prepare(location, question)
     if dry_run:
         if as_json:

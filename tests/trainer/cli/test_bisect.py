@@ -96,6 +96,16 @@ def test_a_dry_run_runs_nothing(broken, capsys):
     assert broken
 
 
+def test_what_is_not_committed_is_said(broken, capsys):
+    (broken.repo.place / "cases" / "gate.jsonl").write_text("{}\n", encoding="utf-8")
+    (broken.repo.place / "experiences" / "c.md").write_text("- Do it.\n", encoding="utf-8")
+    assert run([*BISECT, "-n"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "experiences/ has changes that are not committed; the last commit is the bad one",
+        "cases/ has changes that are not committed; those of main are run",
+    ]
+
+
 def test_no_difference_is_exit_1(broken, capsys):
     assert asked(capsys, "--case", "a", "--case", "b", code=1)["state"] == "same"
     assert run([*BISECT, "--case", "a"]) == 1
