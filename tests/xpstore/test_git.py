@@ -247,3 +247,16 @@ def test_the_empty_tree_needs_no_object(repo: Repo) -> None:
     empty = git(repo.place, "commit-tree", "-m", "nothing", EMPTY_TREE).strip()
     assert list(repo.files(repo.commit(empty).tree)) == []
     assert repo.entry(repo.commit(empty).tree, "xp.toml") is None
+
+
+def test_objects_that_are_lent_are_read_by_this_value_only(repo: Repo, tmp_path: Path) -> None:
+    other = tmp_path / "other: repository"
+    git(tmp_path, "init", "-q", str(other))
+    (other / "file").write_text("lent")
+    blob = git(other, "hash-object", "-w", "file")
+    assert not repo.has(blob)
+    repo.lend(other / ".git" / "objects")
+    assert repo.blob(blob) == b"lent"
+    again = Repo.discover(repo.place)
+    assert again is not None
+    assert not again.has(blob)

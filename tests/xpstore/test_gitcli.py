@@ -74,3 +74,19 @@ def test_git_in_the_background_keeps_a_lock_until_it_ends(tmp_path: Path) -> Non
         fcntl.flock(again, fcntl.LOCK_EX)
     assert gitcli.run(tmp_path, ["config", "a.b"]) == b"it's done\n"
     assert not gitcli.start(tmp_path / "none", [["version"]], holding=0)
+
+
+def test_objects_of_another_folder_are_read_as_long_as_they_are_lent_and_by_no_other_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q", "here")
+    odd = tmp_path / 'we"ird: \\ ü'
+    git(tmp_path, "init", "-q", str(odd))
+    (odd / "file").write_text("lent")
+    blob = git(odd, "hash-object", "-w", "file")
+    monkeypatch.setenv("GIT_ALTERNATE_OBJECT_DIRECTORIES", str(odd / ".git" / "objects"))
+    asked = ["cat-file", "blob", blob]
+    assert gitcli.attempt(tmp_path / "here", asked).code != 0
+    with gitcli.lending(odd / ".git" / "objects"):
+        assert gitcli.run(tmp_path / "here", asked) == b"lent"
+    assert gitcli.attempt(tmp_path / "here", asked).code != 0
