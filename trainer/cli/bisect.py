@@ -21,6 +21,7 @@ Exit code 1 when no update is named; 2 when GOOD is no ancestor of BAD, or there
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from trainer.bisect.outcome import Intended, Outcome, Suspect
     from trainer.bisect.run import Report
     from trainer.bisect.search import Search
+    from xpstore.location import Location
 
 KEPT = "What was measured is on record; the same command goes on from there."
 _CASES_SHOWN = 6
@@ -102,7 +104,7 @@ def command(  # noqa: PLR0913  # the options of the verb
             click.echo(line)
         return
     end = searched(app, found, is_quiet=as_json)
-    typed = _typed(app, end)
+    typed = _typed(app, location, end)
     if as_json:
         emit({**end.model_dump(mode="json"), "revert": typed, "exit_code": end.exit_code})
     else:
@@ -111,10 +113,14 @@ def command(  # noqa: PLR0913  # the options of the verb
     ctx.exit(end.exit_code)
 
 
-def _typed(app: App, end: Outcome) -> str:
+def _typed(app: App, location: Location, end: Outcome) -> str:
     """Return the command that undoes the culprit; empty where nobody is named."""
-    program = "xp" if end.culprit and end.culprit[0].plans else "git"
-    return f"{app.typed(program)} {end.revert}" if end.revert else ""
+    if not end.revert:
+        return ""
+    if not end.culprit[0].plans:
+        return f"{app.typed('git')} {end.revert}"
+    where = "" if location.repo.head_ref() else f" --branch {quote(location.config.main)}"
+    return f"{app.typed()} {end.revert}{where}"
 
 
 def searched(app: App, found: Search, *, is_quiet: bool) -> Outcome:

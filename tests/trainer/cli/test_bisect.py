@@ -53,6 +53,8 @@ def test_a_second_time_costs_nothing(broken, capsys):
     assert (first["state"], again["rollouts"], again["reused"]) == ("found", 0, first["rollouts"])
     assert again["culprit"] == first["culprit"]
     assert again["revert"] == f"xp -C s revert {first['culprit'][0]['plans'][0]}"
+    git(broken.repo.place, "switch", "-q", "--detach", "main")
+    assert asked(capsys)["revert"] == f"{again['revert']} --branch main"
     assert git(broken.repo.place, "for-each-ref", "refs/notes") == ""
 
 
