@@ -38,7 +38,7 @@ from xpstore.trailers import plan_ids
 from xpstore.wanted import Wanted, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
@@ -118,21 +118,9 @@ def apply(  # noqa: PLR0913  # as `commit`
 
 
 def _write(
-    loc: Location, wanted: Wanted, others: Sequence[Asked], sign: Sign | None = None
+    loc: Location, wanted: Wanted, others: Iterable[Asked], sign: Sign | None = None
 ) -> list[Landed] | None:
     """Write what is wanted, and what others wait for; None where another program moved the branch."""
-    try:
-        return _write_group(loc, wanted, others, sign)
-    except XpError:
-        if not others:
-            raise
-        return _write_group(loc, wanted, (), sign)  # perhaps one of the others is refused: it hears of it
-
-
-def _write_group(
-    loc: Location, wanted: Wanted, others: Sequence[Asked], sign: Sign | None
-) -> list[Landed] | None:
-    branch = wanted.ref.removeprefix(layout.HEADS)
     group = _build(loc, wanted, sign)
     mine = list(group.landed)
     answers: list[tuple[Asked, list[Landed]]] = []
@@ -141,19 +129,32 @@ def _write_group(
         landed = group.take_along(theirs) if theirs else None
         if landed is not None:
             answers.append((asked, landed))
+    try:
+        if not _publish(loc, wanted.ref, group):
+            return None
+    except XpError:
+        if not answers:
+            raise
+        return _write(loc, wanted, (), sign)  # perhaps one of the others is refused: it hears of it
+    for asked, landed in answers:
+        asked.answer(json.dumps([[one.plan_id, one.commit, one.state] for one in landed]).encode())
+    return mine
+
+
+def _publish(loc: Location, ref: str, group: _Group) -> bool:
+    """Make a group visible, its evidence first; False where another program moved the branch."""
+    branch = ref.removeprefix(layout.HEADS)
     addition = evidence.add(loc, group.evidence, f"Evidence for {branch}", who=group.committer)
     moves = addition.moves(loc.evidence_ref, f"xp: evidence for {branch}")
     if group.objects:
         count = len(group.landed)
         reason = f"xp: {count} plans" if count > 1 else "xp: plan"
-        moves.append(Move(wanted.ref, group.old, group.tip, reason))
+        moves.append(Move(ref, group.old, group.tip, reason))
     if moves and not publish.publish(loc.repo, [*addition.objects, *group.objects], moves):
-        return None
+        return False
     if addition.objects and addition.new:
         witness.remember(loc, addition.new)
-    for asked, landed in answers:
-        asked.answer(json.dumps([[one.plan_id, one.commit, one.state] for one in landed]).encode())
-    return mine
+    return True
 
 
 def _answered(data: bytes) -> list[Landed]:

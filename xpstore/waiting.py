@@ -59,19 +59,26 @@ class Turn:
     """What another one did for this one meanwhile."""
     _folder: str
 
-    def others(self) -> list[Asked]:
-        """Return what others wait for at this moment, and clean up behind those who are gone."""
-        try:
-            names = sorted(os.listdir(self._folder))  # noqa: PTH208
-        except OSError:
-            return []
-        there = frozenset(names)
-        stems = dict.fromkeys(name.partition(".")[0] for name in names)
-        found: list[Asked] = []
-        for stem in stems:
-            data = _read_live(f"{self._folder}/{stem}")
-            if data and f"{stem}{ANSWER}" not in there and len(found) < MANY:
-                found.append(Asked(data, f"{self._folder}/{stem}"))
+    def others(self) -> Iterator[Asked]:
+        """Yield what others wait for, also those who come meanwhile; clean up behind those who are gone."""
+        seen: set[str] = set()
+        new = True
+        while new and len(seen) < MANY:
+            new = False
+            for stem, endings in self._listing().items():
+                data = b"" if stem in seen else _read_live(f"{self._folder}/{stem}")
+                if data and ANSWER not in endings:
+                    seen.add(stem)
+                    new = True
+                    yield Asked(data, f"{self._folder}/{stem}")
+
+    def _listing(self) -> dict[str, set[str]]:
+        """Return the endings of the files that there are, by what stands before."""
+        found: dict[str, set[str]] = {}
+        with suppress(OSError):  # nobody has ever waited here
+            for name in sorted(os.listdir(self._folder)):  # noqa: PTH208
+                stem, dot, ending = name.partition(".")
+                found.setdefault(stem, set()).add(dot + ending)
         return found
 
 

@@ -52,7 +52,7 @@ def turns(common_dir: Path) -> Iterator[list[bytes]]:
 def test_a_free_lock_is_taken_without_a_question(tmp_path: Path) -> None:
     with waiting.turn(tmp_path, never) as turn:
         assert turn.answer is None
-        assert turn.others() == []
+        assert list(turn.others()) == []
     assert files(tmp_path) == []
 
 
@@ -64,10 +64,26 @@ def test_the_holder_answers_who_waits(tmp_path: Path, monkeypatch: pytest.Monkey
         [asked] = turn.others()
         assert asked.data == b"please"
         asked.answer(b"done")
-        assert turn.others() == []
+        assert list(turn.others()) == []
     owner.join()
     assert owner.heard == b"done"
     assert files(tmp_path) == []
+
+
+def test_who_comes_meanwhile_is_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owners = [Owner(tmp_path, name, monkeypatch) for name in (b"one", b"two")]
+    seen = []
+    with waiting.turn(tmp_path, never) as turn:
+        owners[0].start()
+        owners[0].is_waiting.wait()
+        for asked in turn.others():
+            seen.append(asked.data)
+            if asked.data == b"one":
+                owners[1].start()
+                owners[1].is_waiting.wait()
+    for owner in owners:
+        owner.join()
+    assert seen == [b"one", b"two"]
 
 
 @pytest.mark.parametrize("question", [b"", b"x" * (waiting.LONG + 1)])
@@ -78,7 +94,7 @@ def test_what_nobody_else_can_do_is_only_waited_for(
         owner = Owner(tmp_path, question, monkeypatch)
         owner.start()
         owner.is_waiting.wait()
-        assert turn.others() == []
+        assert list(turn.others()) == []
     owner.join()
     assert owner.heard is None
 
@@ -89,7 +105,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path, monkeypatch: p
         owner = Owner(tmp_path, b"please", monkeypatch)
         owner.start()
         owner.is_waiting.wait()
-        assert turn.others() == []
+        assert list(turn.others()) == []
     owner.join()
     assert owner.heard is None
 
