@@ -8,7 +8,6 @@ from tests.builders import make_plan, make_store, page, upsert
 from trainer.domain import Case, Rubric
 from trainer.gate.leaks import find_leaks, new_lessons
 from xpstore.commit import commit
-from xpstore.evaluation import experiences_at
 from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
@@ -101,9 +100,16 @@ def test_what_many_cases_share_is_vocabulary(loc):
 
 def test_only_new_lessons_are_looked_at_wherever_they_stand(loc):
     branch = "train/moved"
-    moved = page("e", "Orders of O3333 are old.", "A new one.")
-    commit(loc, [make_plan(loc, upsert("e", moved), branch=branch)], branch)
+    commit(loc, [make_plan(loc, upsert("f", page("f", "Said before.")))], "main")
+    items = [
+        upsert("e", page("e", "Said before.", "A new one.")),
+        upsert("f", page("f", "Another."), page("f", "Said before.")),
+    ]
+    commit(loc, [make_plan(loc, *items)], branch)
     new, old = loc.repo.resolve(branch), loc.repo.resolve("main")
-    assert new_lessons(loc, new, old) == [("e", "- A new one."), ("e", "When e is asked for.")]
-    assert experiences_at(loc, new) != experiences_at(loc, old)
+    assert new_lessons(loc, new, old) == [
+        ("e", "- A new one."),
+        ("e", "When e is asked for."),
+        ("f", "- Another."),
+    ]
     assert new_lessons(loc, old, new) == []
