@@ -24,7 +24,8 @@ def desk(tmp_path, monkeypatch):
         (where / "experiences" / f"{name}.md").write_text(text_of(name, lessons), encoding="utf-8")
     config = where / "xp.toml"
     text = config.read_text(encoding="utf-8").replace("trials = 4", "trials = 1")
-    config.write_text(f"{text}\n[gate]\ntrials = 2\nalpha = 0.4\n", encoding="utf-8")  # so few cases are no proof
+    few = "[gate]\ntrials = 2\nalpha = 0.4\n"  # so few cases are no proof
+    config.write_text(f"{text}\n{few}", encoding="utf-8")
     identify(where)
     git(where, "add", ".")
     git(where, "commit", "-qm", "Know the policy")
