@@ -55,4 +55,5 @@ def _merged(item: PolicyPlanItem, ours: str | None, result: MergeResult) -> Merg
             "after_content": result.text,
         }
     )
-    return MergedItem(made, MergedPage.of(item.target_experience_name, blobs, result))
+    page = MergedPage.of(item.target_experience_name, blobs, result, item.after_content)
+    return MergedItem(made, page)

@@ -26,6 +26,7 @@ from xpstore import (
     evaluation,
     evidence,
     gate_record,
+    kept,
     lock,
     maintain,
     pack,
@@ -175,7 +176,9 @@ def _round(
 
 
 def _settle(loc: Location, asked: Request, old: str) -> None:
-    """Move a branch of which main has all, or which was decided against, to main: nothing of it waits."""
+    """Move a kept plan's branch, or one that a person decided against, to main: nothing of it waits."""
+    if isinstance(asked.merge_page, Asking) and not asked.ref.startswith(kept.folder(loc)):
+        return
 
     def attempt() -> bool:
         is_free = asked.ref != loc.main_ref and loc.repo.ref(asked.ref) == asked.tip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xpstore.conflict import question
 from xpstore.errors import DocumentError
 from xpstore.experience import experience_uri
+from xpstore.hashing import blob_id
 from xpstore.merge import merge
 from xpstore.merged_page import MergedPage, deciders
 from xpstore.plan import NOTHING
@@ -68,6 +69,11 @@ def _decided(record: Mapping[str, object], pages: Sequence[MergedPage]) -> Itera
 
 def _merge_problems(page: MergedPage, texts: Texts) -> Iterator[str]:
     """Yield what is wrong with one merge. Raises KeyError where a text is nowhere."""
+    if page.wanted is not None:
+        if blob_id(page.wanted) != page.theirs:
+            yield "what the plan wanted is not the recorded blob"
+            return
+        texts.known[page.theirs] = page.wanted
     base, ours, theirs, result = (
         None if blob == NOTHING else texts.get(blob)
         for blob in (page.base, page.ours, page.theirs, page.result)

@@ -1,7 +1,8 @@
 """How a page of a plan was merged, as the plan's record keeps it: what went in, what came out, who decided.
 
-Only blob ids of the versions: their texts are in git, and in the plan's patches. The account has the words of
-every statement that a side added, changed or removed, so that a reader needs none of them.
+Of the versions, base and ours are in the branch's history. What the plan wanted is in no history once it was
+merged, so its text stays here. The account has the words of every statement that a side added, changed or
+removed, so that a reader needs none of them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class MergedPage(Frozen):
     """What the branch had."""
     theirs: str
     """What the plan wanted."""
+    wanted: str | None = None
+    """The text of `theirs`."""
     result: str
     verdict: Literal["PROVEN", "VERIFIED"]
     """VERIFIED = a model or a person decided, and it passed the checks; PROVEN = fixed rules did."""
@@ -37,7 +40,9 @@ class MergedPage(Frozen):
     """What became of every statement that either had added, changed or removed."""
 
     @classmethod
-    def of(cls, name: str, blobs: tuple[str, str, str], result: MergeResult) -> MergedPage:
+    def of(
+        cls, name: str, blobs: tuple[str, str, str], result: MergeResult, wanted: str | None = None
+    ) -> MergedPage:
         """Return what a merge came to. `blobs`: base, ours, theirs. Raises ValueError for a refused one."""
         if result.verdict == "REFUSED":
             raise ValueError(f"{name} was not merged")
@@ -47,6 +52,7 @@ class MergedPage(Frozen):
             base=base,
             ours=ours,
             theirs=theirs,
+            wanted=wanted,
             result=blob_id(result.text),
             verdict=result.verdict,
             resolved_by=result.resolved_by,

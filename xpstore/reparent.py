@@ -265,7 +265,7 @@ class _Chain:
         if result is None or result.verdict == "REFUSED":
             conflicts.append((Conflict(file.page or file.path, base, ours, theirs), result))
             return None
-        page = MergedPage.of(file.page, (file.base, at_tip, file.result), result)
+        page = MergedPage.of(file.page, (file.base, at_tip, file.result), result, theirs)
         if page.result != at_tip or page.resolved_by:
             self.merges.append(page)
         return None if result.text is None else result.text.encode()

@@ -164,7 +164,8 @@ class Unwinding:
                     after_content=result.text,
                 )
                 blobs = (blob_id(effect.after), item.base_blob, blob_id(effect.before))
-                yield item, MergedPage.of(effect.name, blobs, result) if ours != effect.after else None
+                page = MergedPage.of(effect.name, blobs, result, effect.before)
+                yield item, page if ours != effect.after else None
 
     def _at_tip(self, name: str) -> str | None:
         path = self.loc.at(self.tip).in_tree(f"{layout.EXPERIENCES}/{name}.md")

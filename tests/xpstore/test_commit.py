@@ -131,6 +131,7 @@ def test_what_two_plans_add_to_one_page_is_merged_and_on_record(loc: Location) -
     assert (merged.plan_id, merged.digest == plans[1].digest) == (plans[1].plan_id, False)
     assert [(m.name, m.verdict, m.resolved_by) for m in merged.merges] == [("a", "PROVEN", "")]
     assert {f.problems for f in verify(loc, "main")} == {()}
+    assert not [n for f in verify(loc, "main") for n in f.notes if "cannot be made again" in n]
     assert commit(loc, [plans[1]], "main")[0] == Landed(merged.plan_id, landed[1].commit, "already")
 
 

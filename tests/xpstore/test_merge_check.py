@@ -119,6 +119,8 @@ def test_a_record_that_was_made_up_is_named(tmp_path):
     assert "the merge of experiences/a.md is not what landed" in other
     hidden, _ = found(loc, {**true, "resolved_by": ""})
     assert hidden == ["scripted/1 decided a merge and is not in resolved_by"]
+    swapped, _ = found(loc, changed(true, wanted="else"))
+    assert "the merge of experiences/a.md: what the plan wanted is not the recorded blob" in swapped
     gone, notes = found(loc, changed(true, base="1" * 40))
     assert (gone, len(notes)) == ([], 1)
 

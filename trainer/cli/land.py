@@ -128,7 +128,7 @@ def as_object(
         "new": what.new,
         "how": what.how,
         "merged": list(what.merged),
-        "merges": [page.model_dump(mode="json") for page in what.merges],
+        "merges": [page.model_dump(mode="json", exclude={"wanted"}) for page in what.merges],
         "left_out": list(what.left_out),
         "duplicates": [asdict(one) for one in what.duplicates],
         "plans": list(what.plan_ids),
