@@ -232,6 +232,8 @@ def _read_tree(place: Path, old: str | None, new: str, *, dry_run: bool = False)
         refreshed = gitcli.attempt(place, ["update-index", "-q", "--refresh"], env=env)
         if "nable to write" in refreshed.err:
             raise _failed(place, refreshed)
+        if refreshed.code and not refreshed.err:  # so quiet is it where another git has the index
+            raise Busy(f"the index of {place} is locked")
         done = gitcli.attempt(place, command, env=env)
     if not done.code:
         return

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import git, make_store
-from xpstore import worktree
+from tests.builders import git, make_plan, make_store, page, upsert
+from xpstore import gitcli, worktree
+from xpstore.commit import commit
 from xpstore.errors import RefusedError, RepositoryError
 from xpstore.git import Busy
 from xpstore.gitcli import Ran
 from xpstore.location import Location
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -200,3 +203,28 @@ def test_an_index_lock_of_an_open_editor_stays(tmp_path: Path) -> None:
     file.write_bytes((tmp_path / "s" / ".git" / "index").read_bytes())  # `git commit -a` leaves it whole
     worktree.clear_index_locks([tmp_path / "s"], 0)
     assert file.exists()
+
+
+def test_a_touched_file_is_no_local_change_while_another_git_has_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loc = make_store(tmp_path / "s")
+    commit(loc, [make_plan(loc, upsert("a", page("a")))], "main")
+    os.utime(tmp_path / "s" / "experiences" / "a.md", (1, 1))
+    held, real = loc.repo.git_dir / "index.lock", gitcli.attempt
+    refreshed = []
+
+    def attempt(place: Path, args: Sequence[str], **options: object) -> Ran:
+        if args[0] != "update-index":
+            return real(place, args, **options)
+        refreshed.append(len(refreshed))
+        if len(refreshed) == 1:
+            held.touch()
+        done = real(place, args, **options)
+        held.unlink(missing_ok=True)
+        return done
+
+    monkeypatch.setattr(gitcli, "attempt", attempt)
+    commit(loc, [make_plan(loc, upsert("a", page("a", "More."), page("a")))], "main")
+    assert refreshed == [0, 1]
+    assert (tmp_path / "s" / "experiences" / "a.md").read_text() == page("a", "More.")
