@@ -10,18 +10,29 @@ that was merged, or landed in part, has a second record (second_record.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from xpstore import candidate, events, gitcli, history, layout, objects, second_record, signatures, trees
+from xpstore import (
+    candidate,
+    events,
+    gitcli,
+    history,
+    layout,
+    moved,
+    objects,
+    second_record,
+    signatures,
+    trees,
+)
 from xpstore.errors import Conflict, ConflictError, RefusedError
 from xpstore.merged_page import MergedPage
 from xpstore.second_record import NOTHING, Step
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from xpstore.candidate import How, Request
     from xpstore.evidence import EvidenceFile
@@ -79,7 +90,8 @@ def build(loc: Location, request: Request, old: str, *, is_trial: bool = False) 
     events.need_whole_history(loc)
     base = old if is_ahead else _fork(loc, request, old)
     known = {i for e in history.log(loc, f"{base}..{old}") for i in e.plan_ids}
-    chain = _Chain(loc, request, old, None if is_trial else signatures.signer(loc))
+    names = {} if base == old else moved.moved(loc, base, old)
+    chain = _Chain(loc, request, old, None if is_trial else signatures.signer(loc), moved=names)
     return _merge(chain, base, known) if request.is_merge else _stack(chain, known)
 
 
@@ -164,6 +176,8 @@ class _Chain:
     commits: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     merges: list[MergedPage] = field(default_factory=list)
+    moved: Mapping[str, str] = field(default_factory=dict)
+    """Pages that main has renamed since the branch began: the name then → the name now."""
     _trees: dict[str, Tree] = field(default_factory=dict)
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
@@ -195,7 +209,9 @@ class _Chain:
         found = {file.page or file.path: Step(file.base, file.result) for file in files}
         if steps != found:
             merges = self.merges[before:]
-            message, records = second_record.of(self.loc, message, found, steps, merges)
+            message, records = second_record.of(
+                self.loc, message, found, steps, merges=merges, moved=self.moved
+            )
             self.records += records
         made = objects.make_commit(self._root, [self.tip], commit.author, self._who, message, sign=self.sign)
         self._stacked(made)
@@ -225,12 +241,20 @@ class _Chain:
         self.commits.append(made.id)
         self.tip = made.id
 
+    def _followed(self, file: _File) -> _File:
+        """Return a file under the name that main has given its page meanwhile."""
+        name = self.moved.get(file.page)
+        if name is None or file.base == NOTHING:
+            return file
+        there = trees.find(self._read_tree, self._root, f"{self._folder}/{file.path}")
+        return file if there else replace(file, path=f"{name}{SUFFIX}")
+
     def _apply(self, files: Sequence[_File], by: str) -> dict[str, Step]:
         """Change the tree as a commit changed its own, and return what that did to which file."""
         steps: dict[str, Step] = {}
         changes: dict[str, bytes | None] = {}
         conflicts: list[tuple[Conflict, MergeResult | None]] = []
-        for file in files:
+        for file in map(self._followed, files):
             entry = trees.find(self._read_tree, self._root, f"{self._folder}/{file.path}")
             at_tip = entry.id if entry else NOTHING
             if at_tip == file.result:

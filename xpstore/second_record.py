@@ -7,6 +7,7 @@ first record says of the evidence stay.
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from xpstore import events, evidence, layout, record
@@ -26,6 +27,9 @@ NOTHING = "0" * 40
 """Stands for the blob of a file that is not there."""
 
 
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+
+
 class Step(NamedTuple):
     """The blobs of one file before and after."""
 
@@ -33,18 +37,21 @@ class Step(NamedTuple):
     after: str
 
 
-def of(
+def of(  # noqa: PLR0913  # the two sides, and what led from one to the other
     loc: Location,
     message: str,
     made: Mapping[str, Step],
     landed: Mapping[str, Step],
+    *,
     merges: Sequence[MergedPage] = (),
+    moved: Mapping[str, str] = NOWHERE,
 ) -> tuple[str, list[EvidenceFile]]:
     """Return the message of a plan's commit, and the record to write, for what landed of it.
 
     `made` and `landed` have the experiences that the commit changed and that the new one changes, `merges`
-    how those were merged that main had changed too. Message and evidence stay as they are for a commit that
-    is no plan, or several, or not what its record says: then `xp verify` compares the texts.
+    how those were merged that main had changed too, `moved` the new names of pages that it had renamed.
+    Message and evidence stay as they are for a commit that is no plan, or several, or not what its record
+    says: then `xp verify` compares the texts.
     """
     stamps = events.claims(message)
     old = _recorded(loc, stamps[0]) if len(stamps) == 1 else {}
@@ -55,12 +62,14 @@ def of(
     kept = [
         {
             **item,
+            "target_experience_name": name,
             "kind": "delete_experience" if step.after == NOTHING else "upsert_experience",
             "base_blob": step.before,
             "result_blob": step.after,
         }
         for item in items
-        if (step := landed.get(str(item["target_experience_name"])))
+        for name in (_now(str(item["target_experience_name"]), landed, moved),)
+        if (step := landed.get(name))
     ]
     rows = _rows(kept)
     plan_id, digest = stamps[0].plan_id, digest_of(rows, str(old["rationale"]), stamps[0].plan_id)
@@ -84,6 +93,10 @@ def of(
     file = evidence.json_file(layout.record_path(plan_id, digest), new)
     line = re.compile(rf"^(Plan-Digest[ \t]*:[ \t]*){stamps[0].get('Plan-Digest')}", re.MULTILINE)
     return _resolved_by(line.sub(rf"\g<1>{digest}", message), decided), [file]
+
+
+def _now(name: str, landed: Mapping[str, Step], moved: Mapping[str, str]) -> str:
+    return name if name in landed else moved.get(name, name)
 
 
 def _rows(items: list[dict[str, object]]) -> list[list[str]]:

@@ -233,3 +233,46 @@ def test_a_store_whose_folder_main_has_moved(tmp_path: Path) -> None:
     assert land(moved, BRANCH).candidate.how == "re-parented"
     assert sorted(p.name for p in (here / "brain" / "experiences").iterdir()) == ["a.md", "old.md"]
     assert git(here, "status", "--short") == ""
+
+
+def rename(loc: Location, old: str, new: str) -> None:
+    """Give a page another name, as a person does: its file, and the name that it says it has."""
+    file = loc.repo.place / "experiences" / f"{old}.md"
+    text = file.read_text().replace(f"name: {old}", f"name: {new}")
+    file.rename(file.with_name(f"{new}.md"))
+    file.with_name(f"{new}.md").write_text(text)
+    git(loc.repo.place, "add", "-A")
+    git(loc.repo.place, "commit", "-qm", f"Call {old} {new}")
+
+
+def test_what_was_learned_about_a_page_follows_it_to_its_new_name(loc: Location) -> None:
+    before = texts(loc, "main")["old"]
+    teach(loc, BRANCH, upsert("old", f"{before}- Learned.\n", before))
+    again = f"{before}- Learned.\n"
+    teach(loc, BRANCH, upsert("old", f"{again}- Learned more.\n", again))
+    rename(loc, "old", "new")
+    assert land(loc, BRANCH).candidate.merged == ("new",)
+    now = texts(loc, "main")
+    assert now["new"] == before.replace("name: old", "name: new") + "- Learned.\n- Learned more.\n"
+    assert "old" not in now
+    assert {f.problems for f in verify(loc, "main") if f.plan_id} == {()}
+    plan = plan_from(loc, loc.repo.resolve("main"))
+    assert [(i.target_experience_name, i.after_content) for i in plan.items] == [("new", now["new"])]
+    assert f"Plan-Id: {plan.plan_id}\n" in git(loc.repo.place, "log", "-1", "main")
+
+
+def test_a_page_that_was_renamed_and_comes_back_is_another_one(loc: Location) -> None:
+    before = texts(loc, "main")["old"]
+    teach(loc, BRANCH, upsert("old", f"{before}- Learned.\n", before))
+    rename(loc, "old", "new")
+    teach(loc, "main", upsert("old", page("old", "Something else entirely, and at length.")))
+    assert land(loc, BRANCH).state == "landed"
+    assert "- Learned." in texts(loc, "main")["old"]
+    assert "- Learned." not in texts(loc, "main")["new"]
+
+
+def test_a_deletion_follows_the_page_only_where_it_is_as_it_was(loc: Location) -> None:
+    teach(loc, BRANCH, delete("old", texts(loc, "main")["old"]))
+    rename(loc, "old", "new")
+    with pytest.raises(ConflictError, match=r"new \(deleted on one side\)"):
+        land(loc, BRANCH)
