@@ -195,6 +195,7 @@ class _Exchange:
                 built = reparent.build(loc, asked, theirs)
             except ConflictError as error:
                 error.hint = f"`{candidate.rebase_command(asked)}` lets you decide; nothing was published"
+                error.kept = ()  # both are main: there is no candidate to resolve
                 raise
             with pack.kept(loc.repo.pack_dir, built.objects):
                 if built.tip != theirs:

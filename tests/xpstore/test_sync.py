@@ -129,6 +129,7 @@ def test_pages_that_both_changed_are_merged_and_what_excludes_each_other_is_refu
     with pytest.raises(ConflictError, match=r"origin/main and main .* old") as caught:
         sync(two)
     assert "`git rebase origin/main main`" in caught.value.hint
+    assert caught.value.as_json()["next"] == []
     assert (shared(one), two.repo.resolve("main")) == (before, main)
 
 
