@@ -5,8 +5,8 @@ from __future__ import annotations
 from xpstore.errors import RepositoryError
 
 DAMAGE = (
-    "a loss of power or a full disk can do that; `xp repair` mends what can be mended (`git fsck --full` names"
-    " all that is broken), a clone or a backup has the rest"
+    "a loss of power or a full disk can do that; `xp repair` mends what can be mended (`git fsck --full` "
+    "names all that is broken), a clone or a backup has the rest"
 )
 DISK_SAYS_NO = ("Read-only file system", "No space left", "Permission denied", "quota exceeded")
 """What libgit2's text has in it where the system refused."""

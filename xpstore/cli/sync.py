@@ -3,8 +3,9 @@
 Fetches, brings together and pushes, all or nothing. Plans that only this clone has go on top of those that
 others have published meanwhile; evidence is a union, and what was forgotten in one clone is forgotten in all
 that sync. Candidates stay here and are named: xp publish shares them too. Code commits and merges on main are
-published and taken in as any others; only where both sides have moved they are for git to bring together first
-(git pull). A main that shares no history, or would lose most of its pages, is refused with what would be lost.
+published and taken in as any others; only where both sides have moved they are for git to bring together
+first (git pull). A main that shares no history, or would lose most of its pages, is refused with what would
+be lost.
 
 JSON: {"remote", "received": [ref], "published": [ref], "only_local": [ref], "forgotten": [rollout]}
 
