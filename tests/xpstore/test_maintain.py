@@ -82,7 +82,7 @@ def test_history_of_a_file_has_a_graph(tmp_path: Path) -> None:
     assert texts(loc, "main") == {"a": page("a")}
 
 
-@pytest.mark.parametrize("work", ["maintain", "when_needed"])
+@pytest.mark.parametrize("work", [pytest.param("maintain", marks=pytest.mark.stress), "when_needed"])
 def test_writers_go_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str) -> None:
     loc = make_store(tmp_path)
     monkeypatch.setattr(maintain, "MANY", 1)

@@ -35,6 +35,7 @@ def history(store: Path, branch: str) -> list[str]:
     return git(store, "rev-list", "--first-parent", branch).split()
 
 
+@pytest.mark.stress  # e2e/test_writers.py has it with less
 def test_no_plan_is_lost_between_processes_while_git_prunes(tmp_path: Path) -> None:
     make_store(tmp_path)
     enough = threading.Event()
@@ -69,6 +70,7 @@ def test_first_commit_of_a_branch_by_six_processes_at_once(tmp_path: Path) -> No
     fsck(tmp_path)
 
 
+@pytest.mark.stress  # e2e/test_writers.py has it, too
 def test_checked_out_branch_follows_many_writers(tmp_path: Path) -> None:
     make_store(tmp_path)
     (tmp_path / "mine.txt").write_text("keep\n")
@@ -77,7 +79,7 @@ def test_checked_out_branch_follows_many_writers(tmp_path: Path) -> None:
     assert len(list((tmp_path / "experiences").iterdir())) == 15
 
 
-@pytest.mark.slow
+@pytest.mark.stress  # e2e/test_kills.py has it with less
 def test_killed_writers_leave_a_sound_store(tmp_path: Path) -> None:
     make_store(tmp_path)
     randomly = random.Random(7)  # noqa: S311 - when to kill, no secret

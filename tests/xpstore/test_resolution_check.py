@@ -113,11 +113,11 @@ def rates(pages: Iterable[Page]) -> tuple[Counter[str], Counter[str], list[bool]
     return refused, made, accepted
 
 
-@pytest.mark.slow
-def test_wrong_decisions_are_refused_and_right_ones_accepted(capsys):
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.stress), 7])
+def test_wrong_decisions_are_refused_and_right_ones_accepted(capsys, every):
     """≥ 95 % of each class of wrong decisions, ≥ 98 % of all, in each half; ≥ 97 % of the right ones pass."""
     for name, pages in zip(("tuning", "measured"), halves(), strict=True):
-        refused, made, accepted = rates(pages)
+        refused, made, accepted = rates(pages[::every])
         lines = [f"{kind}: {refused[kind]}/{made[kind]}" for kind in WRONG]
         figures = f"{refused.total()}/{made.total()}; right ones accepted: {sum(accepted)}/{len(accepted)}"
         with capsys.disabled():
@@ -125,5 +125,8 @@ def test_wrong_decisions_are_refused_and_right_ones_accepted(capsys):
         assert all(refused[kind] >= 0.95 * made[kind] for kind in WRONG)
         assert refused.total() >= 0.98 * made.total()
         assert sum(accepted) >= 0.97 * len(accepted)
-        assert min(made[kind] for kind in WRONG) >= 60
-        assert len(accepted) >= 200
+        if every == 1:
+            assert min(made[kind] for kind in WRONG) >= 60
+            assert len(accepted) >= 200
+        else:
+            assert all(made[kind] for kind in WRONG)

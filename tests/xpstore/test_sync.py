@@ -217,7 +217,7 @@ def test_an_old_clone_that_published_meanwhile_does_not_bring_it_back(one: Locat
     assert one.repo.ref(EVIDENCE) == two.repo.ref(EVIDENCE)
 
 
-@pytest.mark.slow
+@pytest.mark.stress  # e2e/test_clones.py has it with less
 def test_clones_that_write_and_sync_at_once(one: Location, tmp_path: Path) -> None:
     clones = [tmp_path / f"clone-{number}" for number in range(2)]
     for clone in clones:

@@ -106,6 +106,7 @@ def test_no_instance_data(files: dict[str, str]) -> None:
     assert not re.findall(r"\d", said)
 
 
+@pytest.mark.stress  # trainer/test_pipeline.py has it with less
 def test_the_order_of_the_input_does_not_matter(files: dict[str, str], rollouts: tuple[Rollout, ...]) -> None:
     analyses = [RolloutAnalysis(rollout=r, evaluation=r.evaluation) for r in rollouts if r.evaluation]
     again = edit(analyses, ExperienceSet(root_uri="experiences"), ExperienceGradientContext())
