@@ -120,6 +120,22 @@ class Evidence:
             raise FormatError(f"{path} is not UTF-8", hint="see xp verify") from error
 
 
+def is_absent(loc: Location) -> bool:
+    """Whether the evidence branch is not here and never was, as in a clone of a single branch."""
+    return evidence.tip(loc) is None and witness.recall(loc) is None
+
+
+def how_to_fetch(loc: Location) -> str:
+    """Say that the evidence branch is not here, and what brings it."""
+    branch = loc.evidence_ref.removeprefix(layout.HEADS)
+    remotes = sorted(loc.repo.remotes)
+    remote = "origin" if "origin" in remotes or not remotes else remotes[0]
+    return (
+        f"the evidence branch is not in this clone, so no plan can be checked;"
+        f" fetch it: git fetch {remote} {branch}:{branch}"
+    )
+
+
 def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
     """Return what is wrong with the branch as a whole: altered files, a history that did not only grow.
 

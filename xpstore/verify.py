@@ -3,6 +3,7 @@
 intact   the commit is what the store wrote
 carried  rebased or squashed since; the notes say what differs
 altered  something is not what it was; the problems name it
+unknown  the evidence branch was never in this clone, so nothing can be said
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from xpstore.recognise import Effects
     from xpstore.verify_record import Found
 
-State = Literal["intact", "carried", "altered"]
+State = Literal["intact", "carried", "altered", "unknown"]
 PAGES = "the experiences"
 EVIDENCE = "the evidence branch"
 FILE_MODES = frozenset({"100644", "100755", "000000"})
@@ -51,7 +52,7 @@ def verify(loc: Location, ref: str) -> list[Finding]:
     """
     events.need_whole_history(loc)
     tip = events.commit_of(loc, ref)
-    check = _Check(loc, Evidence.open(loc))
+    check = _Check(loc, Evidence.open(loc), is_absent=evidence_check.is_absent(loc))
     commits = list(reversed(list(events.plan_commits(loc, tip))))
     findings = [finding for commit in commits for finding in check.commit(commit)]
     findings += check.nameless(tip, {i for f in findings for i in (f.plan_id, f.commit)})
@@ -60,7 +61,9 @@ def verify(loc: Location, ref: str) -> list[Finding]:
         state: State = "altered" if pages.problems else "intact"
         findings.append(Finding("", tip, state, tuple(pages.problems), tuple(pages.notes), what=PAGES))
     problems = evidence_check.branch_problems(loc, check.shelf)
-    if problems:
+    if check.is_absent and any(f.plan_id for f in findings):
+        findings.append(Finding("", "", "unknown", (evidence_check.how_to_fetch(loc),), what=EVIDENCE))
+    elif problems:
         findings.append(Finding("", evidence.tip(loc) or "", "altered", tuple(problems), what=EVIDENCE))
     return findings
 
@@ -69,6 +72,8 @@ def verify(loc: Location, ref: str) -> list[Finding]:
 class _Check:
     loc: Location
     shelf: Evidence
+    is_absent: bool
+    """Whether the evidence branch was never here, so that no plan can be judged."""
     texts: carried.Texts = field(init=False)
     grounds: dict[str, tuple[tuple[str, str], str]] = field(default_factory=dict)
     """Plan commit → Base-Commit and Run-Id of its group, and the commit that the group is stacked on."""
@@ -87,6 +92,9 @@ class _Check:
     def commit(self, raw: RawCommit) -> Iterator[Finding]:
         """Judge the plans that a commit names, and those of ours that it names as if they were not."""
         stamps = tuple(s for s in events.claims(raw.entry.message) if s in raw.entry.stamps or self._leads(s))
+        if self.is_absent:
+            yield from (Finding(stamp.plan_id, raw.entry.commit, "unknown") for stamp in stamps)
+            return
         if not stamps:
             return
         raw = replace(raw, entry=replace(raw.entry, stamps=stamps))

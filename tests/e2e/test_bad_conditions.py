@@ -197,7 +197,7 @@ def test_a_clone_without_the_evidence(store, xp, tmp_path):
     for verb in READING[:-1]:
         assert xp(lonely, *verb).code == 0
     answer = xp(lonely, "verify")
-    assert (answer.code, "is missing in the evidence branch" in answer.out) == (1, True)
+    assert (answer.code, "git fetch origin xp/evidence:xp/evidence" in answer.out) == (1, True)
     assert xp(lonely, "train", str(rollouts(tmp_path / "r.jsonl", 0, 2))).code == 0
 
 

@@ -1,19 +1,22 @@
 """Check that every plan is what its record and its evidence say.
 
 Intact: as it was written. Carried: rebased or squashed since, and what differs. Altered: something is not
-what it was. REF is a branch, tag or commit; without it, HEAD.
+what it was. Unknown: this clone never had the evidence branch; what fetches it is said. REF is a branch, tag
+or commit; without it, HEAD.
 
 --signatures looks at who signed the plans instead: good, bad, unknown (nobody says whose key it is; with
 ssh, gpg.ssh.allowedSignersFile of git's configuration does) or unsigned. Plans have to be signed where
 `[sign]` of xp.toml asked for it when they were made.
 
-JSON: {"ref", "counts": {"intact", "carried", "altered"}, "findings": [{"plan_id", "what": where there is no
-plan id, "the experiences" or "the evidence branch", "commit", "state", "problems": [text], "notes": [text]}]}
+JSON: {"ref", "counts": {"intact", "carried", "altered", "unknown"}, "findings": [{"plan_id",
+"what": where there is no plan id, "the experiences" or "the evidence branch", "commit", "state", "problems":
+[text], "notes": [text]}]}
 
 JSON of --signatures: {"ref", "counts": {"good", "bad", "unknown", "unsigned"}, "signatures": [{"commit",
 "plan_id", "state", "is_required", "signer", "key", "reason", "is_wrong"}]}
 
-Exit code 1 when something is altered, or a signature is bad, or a plan that has to be signed has no good one.
+Exit code 1 when something is altered or unknown, or a signature is bad, or a plan that has to be signed has no
+good one.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from xpstore.verify import Finding
 
 _SIGNED = {"good": "green", "bad": "red", "unknown": "yellow", "unsigned": "yellow"}
-_COLOURS = {"intact": "green", "carried": "yellow", "altered": "red"}
+_COLOURS = {"intact": "green", "carried": "yellow", "altered": "red", "unknown": "yellow"}
 
 
 @click.command(help=__doc__)
@@ -59,7 +62,7 @@ def command(app: App, ctx: click.Context, ref: str, *, signatures: bool, as_json
     else:
         for line in _lines(findings, counts):
             click.echo(line)
-    ctx.exit(1 if counts["altered"] else 0)
+    ctx.exit(1 if counts["altered"] or counts["unknown"] else 0)
 
 
 def _signatures(app: App, ctx: click.Context, ref: str, *, as_json: bool) -> None:
@@ -92,8 +95,11 @@ def _lines(findings: Sequence[Finding], counts: Counter[str]) -> Iterator[str]:
             continue
         state = paint(f"{finding.state:8}", _COLOURS[finding.state])
         what = f"plan {finding.plan_id}" if finding.plan_id else finding.what
-        yield f"{state} {paint(shortened(finding.commit), 'yellow')} {paint(what)}"
+        commit = paint(f"{shortened(finding.commit)} ", "yellow") if finding.commit else ""
+        yield f"{state} {commit}{paint(what)}"
         for text in (*finding.problems, *finding.notes):
             yield paint(f"    {text}")
-    plans = counted(sum(1 for f in findings if f.plan_id), "plan")
-    yield f"{plans}: " + ", ".join(f"{counts[state]} {state}" for state in _COLOURS)
+    plans = Counter(f.state for f in findings if f.plan_id)
+    unknown = f", {plans['unknown']} unknown" if plans["unknown"] else ""
+    said = ", ".join(f"{counts[state]} {state}" for state in ("intact", "carried", "altered"))
+    yield f"{counted(plans.total(), 'plan')}: {said}{unknown}"

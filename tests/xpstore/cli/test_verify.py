@@ -21,7 +21,7 @@ def plan_id(store) -> str:
 def test_all_is_well(store, plan_id):
     assert store.xp("verify") == (0, "1 plan: 1 intact, 0 carried, 0 altered\n", "")
     answer = store.json("verify", "main")
-    assert answer["counts"] == {"intact": 1, "carried": 0, "altered": 0}
+    assert answer["counts"] == {"intact": 1, "carried": 0, "altered": 0, "unknown": 0}
     assert [(f["plan_id"], f["state"]) for f in answer["findings"]] == [(plan_id, "intact")]
 
 
@@ -36,6 +36,24 @@ def test_an_altered_plan_is_a_no(store, plan_id):
     code, out, _ = store.xp("verify", "--json")
     assert code == 1
     assert json.loads(out)["findings"][0]["problems"]
+
+
+def test_a_clone_without_the_evidence_branch_says_once_how_to_fetch_it(store, plan_id):
+    commit = store.git("rev-parse", "HEAD")
+    store.git("update-ref", "-d", "refs/heads/xp/evidence")
+    next((store.path / ".git").glob("xpstore.seen-*")).unlink()
+    store.git("remote", "add", "upstream", "https://example.org/s.git")
+    said = (
+        "unknown  the evidence branch\n    the evidence branch is not in this clone, so no plan can be"
+        " checked; fetch it: git fetch upstream xp/evidence:xp/evidence\n"
+        "1 plan: 0 intact, 0 carried, 0 altered, 1 unknown\n"
+    )
+    assert store.xp("verify") == (1, said, "")
+    code, out, _ = store.xp("verify", "--json")
+    findings = [(f["plan_id"], f["commit"], f["state"], f["problems"]) for f in json.loads(out)["findings"]]
+    assert (code, findings[0]) == (1, (plan_id, commit, "unknown", []))
+    store.git("reset", "-q", "--hard", "HEAD~1")
+    assert store.xp("verify")[0] == 0, "no plan, no evidence"
 
 
 def test_an_unknown_ref(store):
