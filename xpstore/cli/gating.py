@@ -49,7 +49,7 @@ def gating_of(  # noqa: PLR0913  # the options of the verbs
     is_main = branch.removeprefix("refs/heads/") == location.config.main
     if no_land and not is_main:
         raise UsageError("--no-land is for main", hint=f"{branch} is a branch that can be landed already")
-    if dry_run or not is_main or not (location.config.environment.name or no_land):
+    if dry_run or not is_main or not (no_land or _has_environment(location, branch)):
         return None
 
     from xpstore.decision import Gating
@@ -58,6 +58,13 @@ def gating_of(  # noqa: PLR0913  # the options of the verbs
         return Gating(lands=False)
     found = NO_GATE if no_gate else _installed(app, location, branch)
     return Gating(ungated=found) if isinstance(found, str) else Gating(found)
+
+
+def _has_environment(location: Location, branch: str) -> bool:
+    """Return whether there is something to measure in: main says so, whatever is checked out."""
+    tip = location.tip_of(branch)
+    config = location.config_at(tip) if tip else location.config
+    return bool(config.environment.name)
 
 
 def tell(verdict: str) -> None:

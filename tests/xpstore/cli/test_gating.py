@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +108,16 @@ def test_a_gate_that_does_not_load_is_named(capsys, monkeypatch):
     assert "does not load: no module" in capsys.readouterr().err
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])  # noqa: ARG005
     assert xp("deprecate", "a") == 0
+
+
+def test_main_says_whether_there_is_a_gate_whatever_is_checked_out(loc, capsys):
+    root = Path(loc.repo.place)
+    (root / "xp.toml").write_text((root / "xp.toml").read_text().partition("\n[environment]")[0])
+    ANSWERS.append(GateVerdict("accept", "no harm"))
+    assert xp("deprecate", "a", "--branch", "main", "--json") == 0
+    assert capsys.readouterr().err == "gate: accept: no harm\n"
+    git(root, "checkout", "-q", "-b", "old")
+    git(root, "commit", "-q", "-am", "No world here")
+    ANSWERS.append(GateVerdict("reject", "worse"))
+    assert xp("archive", "a", "--branch", "main") == 1
+    assert not ANSWERS
