@@ -133,7 +133,7 @@ def gate_of_decision(path: Path, store: str | None, location: Location, branch: 
     from trainer.gate.landing import LandingGate
     from trainer.gate.measure import GateOptions, ungateable
 
-    why = ungateable(location, location.resolve(branch))
+    why = ungateable(location, location.tip_of(branch) or location.resolve(branch))
     if why:
         return why
 

@@ -19,15 +19,16 @@ from trainer.gate.leaks import TEACHES, Leak, find_leaks
 from trainer.suite import load_suites
 from trainer.trials import check_count
 from xpstore import evaluation, evidence, gate_record, gate_signature
+from xpstore.config import GatePolicy
 from xpstore.errors import UsageError
 from xpstore.gate_record import GateRecord
 from xpstore.hashing import content_id
+from xpstore.layout import CASES
 
 if TYPE_CHECKING:
     from trainer.evaluate import Measured
     from trainer.rollouts import Progress
     from trainer.store_door import StoreDoor
-    from xpstore.config import GatePolicy
     from xpstore.evaluation import EvaluationKey
     from xpstore.location import Location
 
@@ -126,13 +127,20 @@ async def gate(
 
 
 def ungateable(location: Location, against: str) -> str:
-    """Return why nothing can be measured against a commit; "" where it can."""
+    """Return why nothing can be measured against a commit; "" where it can.
+
+    A store that never wrote gate cases has no gate. Raises UsageError where `[gate]` names other cases that
+    are not there, or the file of them is none: a typo must not turn the gate off.
+    """
     config = location.config_at(against)
     if not config.environment.name:
         return "the store names no environment to measure it in"
     suite = config.gate.suite
-    if not load_suites(location, against).get(suite):
-        return f"the store has no cases in cases/{suite}.jsonl"
+    here = location.at(against)
+    is_there = here.repo.entry(here.repo.commit(against).tree, here.in_tree(f"{CASES}/{suite}.jsonl"))
+    if suite == GatePolicy().suite and not is_there:
+        return f"the store has no cases in {CASES}/{suite}.jsonl"
+    load_suites(location, against, suite)
     return ""
 
 

@@ -168,9 +168,17 @@ def test_a_lesson_that_quotes_a_case_is_refused_before_anything_is_run(loc):
 def test_where_nothing_can_be_measured_it_says_why(loc):
     root = Path(loc.repo.place)
     assert ungateable(loc, loc.repo.resolve("main")) == ""
-    assert "no cases in cases/other.jsonl" in _after(loc, suite="other")
+    git(root, "mv", "cases/gate.jsonl", "cases/hard.jsonl")
+    assert "no cases in cases/gate.jsonl" in _after(loc, margin=0.1)
+    assert _after(loc, suite="hard") == ""
+    with pytest.raises(UsageError, match=r"no cases in cases/other\.jsonl"):
+        _after(loc, suite="other")
     with pytest.raises(UsageError, match=r"no cases in cases/other\.jsonl"):
         gated(loc, "train/better")
+    (root / "cases/gate.jsonl").symlink_to("hard.jsonl")
+    git(root, "add", "cases")
+    with pytest.raises(UsageError, match=r"no cases in cases/gate\.jsonl"):
+        _after(loc, margin=0.1)
     (root / "xp.toml").write_text('format = 1\nid = "' + loc.config.id + '"\n')
     git(root, "commit", "-q", "-am", "No world")
     assert "no environment" in ungateable(Location.find(root), loc.repo.resolve("main"))
