@@ -2,18 +2,32 @@
 
 Where a gate guards the branch, the decision is first a candidate, on a branch that is named after its plan.
 The gate sees the commit that the branch would move to, and the branch moves to that very commit. What the
-gate does not accept stays on the candidate's branch.
+gate does not accept stays on the candidate's branch, and nothing else does. A branch of that name that was
+there before is the same candidate only where it has the decision's own commits, and nobody works on it.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from xpstore import commit, events, gate_record, publish
+from xpstore import (
+    commit,
+    events,
+    gate_record,
+    layout,
+    publish,
+    record,
+    tracking,
+    trees,
+    unfinished,
+    worktree,
+)
 from xpstore.candidate import LandingCandidate
-from xpstore.errors import ConflictError, HeldError, RepositoryError
-from xpstore.git import Move
+from xpstore.errors import ConflictError, HeldError, RefusedError, RepositoryError
+from xpstore.git import Busy, Move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,12 +81,13 @@ def land(loc: Location, branch: str, decide: Callable[[str], D], gating: Gating 
     `decide` gets the tip; what it raises ends it. Without `gating` nothing is asked.
 
     Raises ConflictError where the plan does not fit the tip that it was made on, HeldError where the gate
-    does not accept it, RepositoryError where the branch keeps moving.
+    does not accept it, RefusedError where somebody works on the candidate's branch, RepositoryError where
+    the branch keeps moving. No branch of a candidate is left then, but for what the gate has held.
     """
     for _ in range(ATTEMPTS):
         tip = events.commit_of(loc, branch)
         decision = decide(tip)
-        onto = _candidate(loc, decision.plans) if gating else branch
+        onto = _candidate(loc, decision.plans, tip) if gating else branch
         try:
             landed = commit.commit(loc, decision.plans, onto, start=tip, is_exact=True)
         except ConflictError:
@@ -83,21 +98,80 @@ def land(loc: Location, branch: str, decide: Callable[[str], D], gating: Gating 
         if gating is None or not gating.lands:
             return Settled(decision, commits, onto)
         what = LandingCandidate(onto, branch, tip, commits[-1])
-        verdict = _asked(what, gating)
-        if _moved(loc, what, gating):
-            return Settled(decision, commits, branch, verdict)
+        with ExitStack() as leaving:
+            if any(one.state == "applied" for one in landed):  # else it waited there before
+                leaving.callback(_drop, loc, what)
+            try:
+                verdict = _asked(what, gating)
+            except HeldError:
+                leaving.pop_all()
+                raise
+            if _moved(loc, what, gating):
+                leaving.pop_all()
+                return Settled(decision, commits, branch, verdict)
     raise RepositoryError(f"{branch} keeps moving", hint="run it again")
 
 
-def _candidate(loc: Location, plans: Sequence[PolicyUpdatePlan]) -> str:
-    """Return the free name of the candidate's branch; what an earlier try has left there goes."""
+def _candidate(loc: Location, plans: Sequence[PolicyUpdatePlan], tip: str) -> str:
+    """Return the name of the candidate's branch, which has the plans on `tip`, or is free for them.
+
+    What an earlier try has left there on another tip goes. Raises RefusedError where there is more, or
+    somebody has it checked out.
+    """
     name = f"{loc.candidate_prefix}undo-{plans[0].plan_id[:_ID]}"
     ref = loc.branch_ref(name)
     old = loc.repo.ref(ref)
-    if old is not None:
-        move = Move(ref, old, None, "xp: decided anew")
+    if old is None and not tracking.copies(loc.repo, ref):
+        return name
+    unfinished.check(loc.repo, {ref})
+    there = worktree.checked_out(loc.repo, ref)
+    if there:
+        raise RefusedError(
+            f"this was decided before and waits on {name}, which is checked out in {there[0]}",
+            hint=f"xp land {quote(name)} lands it; or switch to another branch there and run this again",
+        )
+    base = _base(loc, old, plans) if old else ""
+    if base is None:
+        raise RefusedError(
+            f"this was decided before and waits on {name}, which somebody has committed to since",
+            hint=f"xp land {quote(name)} lands all of it; `git branch -m {quote(name)} NAME` keeps it under"
+            " another name, and lets this be decided anew",
+        )
+    if base != tip:
+        move = Move(ref, old, tip, "xp: decided anew")
         publish.retried(loc.repo, lambda: publish.publish(loc.repo, [], [move]), ref)
     return name
+
+
+def _base(loc: Location, at: str, plans: Sequence[PolicyUpdatePlan]) -> str | None:
+    """Return the commit that these plans, and nothing else, lead from to `at`; None where they do not."""
+    line = [loc.repo.commit(at)]
+    for _ in plans:
+        if len(line[-1].parents) != 1:
+            return None
+        line.append(loc.repo.commit(line[-1].parents[0]))
+    base = line[-1]
+    folder = loc.at(base.id).in_tree(layout.EXPERIENCES)
+    for plan, made, before in zip(reversed(plans), line, line[1:], strict=False):
+        rendered = record.render(plan.model_copy(update={"base_commit": base.id}))
+        changes = {
+            f"{folder}/{item.target_experience_name}.md": None
+            if item.after_content is None
+            else item.after_content.encode()
+            for item in plan.items
+        }
+        is_own = made.message.strip() == rendered.message.strip()
+        if not is_own or trees.splice(loc.repo.read_tree, before.tree, changes).tree != made.tree:
+            return None
+    return base.id
+
+
+def _drop(loc: Location, what: LandingCandidate) -> None:
+    """Remove the candidate's branch, if it is as it was made and nobody has it checked out."""
+    side = loc.branch_ref(what.branch)
+    if not worktree.checked_out(loc.repo, side):
+        with suppress(Busy):  # then it is in use, and stays
+            publish.publish(loc.repo, [], [Move(side, what.new, None, "xp: not landed")])
 
 
 def _asked(what: LandingCandidate, gating: Gating) -> str:
@@ -111,18 +185,31 @@ def _asked(what: LandingCandidate, gating: Gating) -> str:
 
 
 def _moved(loc: Location, what: LandingCandidate, gating: Gating) -> bool:
-    """Move the branch to the candidate; False where it is no longer where it was."""
+    """Move the branch to the candidate; False where it is no longer where it was.
+
+    Raises RefusedError where the candidate's branch is no longer what was measured.
+    """
     ref, side = loc.branch_ref(what.main), loc.branch_ref(what.branch)
-    moves = [
-        Move(ref, what.old, what.new, f"xp: landed {what.branch}"),
-        Move(side, what.new, None, f"xp: landed on {what.main}"),
-    ]
     is_done = False
 
     def attempt() -> bool:
         nonlocal is_done
-        is_done = loc.repo.ref(ref) == what.old and publish.publish(loc.repo, [], moves)
-        return is_done or loc.repo.ref(ref) != what.old
+        waiting = loc.repo.ref(side)  # read first: who lands the same decision moves the branch before it
+        if loc.tip_of(ref) != what.old:
+            return True
+        if waiting != what.new:
+            how = "deleted" if waiting is None else "moved"
+            raise RefusedError(
+                f"{what.branch} was {how} meanwhile; {what.main} stays where it was",
+                hint="run it again"
+                if waiting is None
+                else f"xp land {quote(what.branch)} lands what it has now",
+            )
+        moves = [Move(ref, loc.repo.ref(ref), what.new, f"xp: landed {what.branch}")]
+        if not worktree.checked_out(loc.repo, side):
+            moves.append(Move(side, what.new, None, f"xp: landed on {what.main}"))
+        is_done = publish.publish(loc.repo, [], moves)
+        return is_done
 
     publish.retried(loc.repo, attempt, ref)
     if is_done and gating.gate is None:

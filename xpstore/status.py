@@ -99,7 +99,7 @@ def _planned(loc: Location, names: Sequence[str], status: PolicyStatus, tip: str
     )
     landed = history.reachable_plan_ids(loc, [tip])
     while plan.plan_id in landed:  # promoted, deprecated, promoted again: another decision
-        plan = PolicyUpdatePlan(**{**dict(plan), "again": plan.again + 1})
+        plan = plan.model_copy(update={"again": plan.again + 1})
     return StatusResult(plan, already)
 
 

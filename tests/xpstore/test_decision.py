@@ -9,7 +9,7 @@ from tests.builders import git, make_plan, make_store, page, texts, upsert
 from xpstore import decision, evidence, gate_record
 from xpstore.commit import commit
 from xpstore.decision import Gating, Settled
-from xpstore.errors import ConflictError, HeldError, RepositoryError
+from xpstore.errors import ConflictError, HeldError, RefusedError, RepositoryError, UsageError
 from xpstore.landing import GateVerdict
 from xpstore.snapshot import snapshot
 
@@ -140,3 +140,103 @@ def test_what_lands_without_a_measurement_says_why(loc: Location):
     record = gate_record.read(loc, path)
     assert record is not None
     assert (record.candidate, record.decided_by, record.reason) == (settled.commits[0], "none", "in a hurry")
+
+
+def held(loc: Location) -> str:
+    with pytest.raises(HeldError) as caught:
+        gated(loc, "who knows", [])
+    return caught.value.branch
+
+
+def commit_there(loc: Location, branch: str) -> str:
+    """Commit to a branch as a person does, and leave it checked out."""
+    git(loc.repo.place, "switch", "-q", branch)
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Mine, too")
+    return git(loc.repo.place, "rev-parse", "HEAD").strip()
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_a_candidate_that_somebody_works_on_stays_theirs(loc: Location, lands):
+    branch = held(loc)
+    theirs = commit_there(loc, branch)
+    with pytest.raises(RefusedError, match="is checked out in"):
+        gated(loc, "accept", [], lands=lands)
+    git(loc.repo.place, "switch", "-q", "main")
+    with pytest.raises(RefusedError, match="somebody has committed to since"):
+        gated(loc, "accept", [], lands=lands)
+    assert loc.repo.ref(f"refs/heads/{branch}") == theirs
+
+
+def test_a_candidate_whose_commit_was_amended_stays_theirs(loc: Location):
+    branch = held(loc)
+    git(loc.repo.place, "switch", "-q", branch)
+    (loc.repo.place / "experiences" / "a.md").write_text("Mine.\n")
+    git(loc.repo.place, "commit", "-q", "-a", "--amend", "--no-edit")
+    git(loc.repo.place, "switch", "-q", "main")
+    with pytest.raises(RefusedError, match="somebody has committed to since"):
+        gated(loc, "accept", [])
+
+
+def test_a_candidate_that_waits_on_an_older_tip_is_made_anew(loc: Location):
+    branch = held(loc)
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Go on")
+    tip = loc.repo.ref("refs/heads/main")
+    settled = gated(loc, "", [], lands=False)
+    assert settled.branch == branch
+    assert loc.repo.commit(settled.commits[0]).parents == (tip,)
+    assert loc.repo.ref(f"refs/heads/{branch}") == settled.commits[0]
+
+
+@pytest.mark.parametrize("change", ["deleted", "moved"])
+def test_a_candidate_that_changes_while_the_gate_measures_is_one_error(loc: Location, change):
+    old = loc.repo.ref("refs/heads/main")
+
+    def ask(what: LandingCandidate) -> GateVerdict:
+        if change == "deleted":
+            git(loc.repo.place, "branch", "-D", what.branch)
+        else:
+            commit_there(loc, what.branch)
+            git(loc.repo.place, "switch", "-q", "main")
+        return GateVerdict("accept")
+
+    with pytest.raises(RefusedError, match=f"was {change} meanwhile; main stays"):
+        decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), Gating(ask))
+    assert loc.repo.ref("refs/heads/main") == old
+    assert len(loc.repo.refs("refs/heads/train/")) == (change == "moved")
+
+
+def test_a_candidate_that_is_checked_out_while_the_gate_measures_stays(loc: Location):
+    def ask(what: LandingCandidate) -> GateVerdict:
+        git(loc.repo.place, "switch", "-q", what.branch)
+        return GateVerdict("accept")
+
+    settled = decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), Gating(ask))
+    assert set(loc.repo.refs("refs/heads/train/").values()) == {settled.commits[0]}
+    assert loc.repo.ref("refs/heads/main") == settled.commits[0]
+    assert git(loc.repo.place, "status", "--short") == ""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, UsageError("no such environment")])
+def test_a_gate_that_does_not_answer_leaves_no_branch(loc: Location, error):
+    def ask(_: LandingCandidate) -> GateVerdict:
+        raise error
+
+    with pytest.raises((KeyboardInterrupt, UsageError)):
+        decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), Gating(ask))
+    assert loc.repo.refs("refs/heads/train/") == {}
+    branch = held(loc)
+    with pytest.raises((KeyboardInterrupt, UsageError)):
+        decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), Gating(ask))
+    assert list(loc.repo.refs("refs/heads/train/")) == [f"refs/heads/{branch}"]  # it waited before
+
+
+def test_a_candidate_that_only_a_remote_has_is_not_built_upon(loc: Location):
+    branch = held(loc)
+    git(loc.repo.place, "remote", "add", "origin", str(loc.repo.place))
+    theirs = commit_there(loc, branch)
+    git(loc.repo.place, "switch", "-q", "main")
+    git(loc.repo.place, "update-ref", f"refs/remotes/origin/{branch}", theirs)
+    git(loc.repo.place, "branch", "-D", branch)
+    settled = gated(loc, "accept", [])
+    assert settled.commits == (loc.repo.ref("refs/heads/main"),)
+    assert loc.repo.commit(settled.commits[0]).parents[0] != theirs

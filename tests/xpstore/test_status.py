@@ -49,9 +49,13 @@ def test_a_dry_run_writes_nothing(loc: Location):
 
 
 def test_the_same_decision_twice_is_two_plans(loc: Location):
+    set_status(loc, ["b"], "deprecated", "main")
+    set_status(loc, ["b"], "production", "main")  # from here on the page says its status
     first = set_status(loc, ["b"], "deprecated", "main")
     set_status(loc, ["b"], "production", "main")
     second = set_status(loc, ["b"], "deprecated", "main")
+    assert (first.plan.items, first.plan.again) == (second.plan.items, 0)
+    assert second.plan.again == 1
     assert first.plan.plan_id != second.plan.plan_id
     revert(loc, second.plan.plan_id, "main")
     assert snapshot(loc, "main").by_name["b"].status == "production"
