@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from xpstore import gitcli, layout, tracking
+from xpstore import gitcli, layout, revision, tracking
 from xpstore.config import StoreConfig, parse_config
-from xpstore.errors import FormatError, NotAStoreError, NotFoundError, RepositoryError, UsageError
+from xpstore.errors import FormatError, NotAStoreError, RepositoryError, UsageError
 from xpstore.git import Repo
 
 CONFIGS = 64
@@ -95,14 +95,10 @@ class Location:
         return tracking.tip(self.repo, self.branch_ref(branch))
 
     def resolve(self, spec: str) -> str:
-        """Return the commit that anything names, as `Repo.resolve`; at last, of a remote's branch."""
-        try:
-            return self.repo.resolve(spec)
-        except NotFoundError:
-            tip = self.tip_of(spec) if self._is_branch_name(spec) else None
-            if tip is None:
-                raise
-            return tip
+        """Return the commit that anything names, as `Repo.resolve`; a remote's branch comes before a tag."""
+        may_be_branch = spec.startswith(layout.HEADS) or revision.is_plain(spec)
+        tip = self.tip_of(spec) if may_be_branch and self._is_branch_name(spec) else None
+        return tip or self.repo.resolve(spec)
 
     def _is_branch_name(self, spec: str) -> bool:
         try:

@@ -163,6 +163,17 @@ def test_a_clone_of_another_branch_has_main_from_its_remote(tmp_path: Path) -> N
             clone.resolve(spec)
 
 
+def test_a_tag_takes_the_place_of_no_branch_not_of_a_remotes_either(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    main = loc.repo.resolve("main")
+    other = git(tmp_path / "s", "commit-tree", "-m", "Other", "main^{tree}")
+    git(tmp_path / "s", "branch", "train/x")
+    git(tmp_path / "s", "tag", "main", other)
+    git(tmp_path, "clone", "-q", "-b", "train/x", "s", "c")
+    for here in (loc, Location.find(tmp_path / "c")):
+        assert [here.resolve(spec) for spec in ("main", "tags/main")] == [main, other]
+
+
 def test_a_store_is_found_that_only_the_remote_has(tmp_path: Path) -> None:
     loc = make_store(tmp_path / "s")
     git(tmp_path / "s", "switch", "-q", "--orphan", "pages")

@@ -21,16 +21,24 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_names_in_the_order_of_git() -> None:
+def test_names_of_branches_come_before_those_of_tags() -> None:
     assert ref_names("a/b") == [
+        "refs/heads/a/b",
         "refs/a/b",
         "refs/tags/a/b",
-        "refs/heads/a/b",
         "refs/remotes/a/b",
         "refs/remotes/a/b/HEAD",
     ]
     assert ref_names("HEAD")[0] == "HEAD"
     assert ref_names("refs/heads/x")[0] == "refs/heads/x"
+    assert [ref_names(f"{kind}/x")[0] for kind in ("heads", "tags")] == ["refs/heads/x", "refs/tags/x"]
+
+
+def test_an_expression_starts_from_the_branch_and_not_from_a_tag_of_its_name(place: Path) -> None:
+    two = git(place, "rev-parse", "HEAD~1")
+    git(place, "tag", "main", "HEAD~2")
+    assert [computed(place, spec) for spec in ("main~1", "main^{commit}~1", "heads/main~1")] == [two] * 3
+    assert computed(place, "tags/main^{commit}") == git(place, "rev-parse", "HEAD~2")
 
 
 def test_abbreviations_and_expressions(place: Path) -> None:
