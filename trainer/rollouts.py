@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from dataclasses import dataclass
+from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -185,12 +186,23 @@ def result_of(trial: Trial, evaluation: RubricEvaluation) -> TrialResult:
 
 
 def failure_of(trial: Trial, stage: str, error: str) -> TrialFailure:
-    """Return a trial that could not be scored, and why: in one line, at most ERROR_LENGTH characters."""
+    """Return a trial that could not be scored, and why: in one line, at most ERROR_LENGTH characters.
+
+    Secrets in it are masked here, before it gets into reports, records or on a terminal.
+    """
     return TrialFailure(
         case=trial.case.id,
         name=trial.case.name,
         trial=trial.number,
         seed=trial.seed,
         stage=stage,
-        error=textwrap.shorten(mend(error), ERROR_LENGTH, placeholder=" …"),
+        error=textwrap.shorten(_masked(mend(error)), ERROR_LENGTH, placeholder=" …"),
     )
+
+
+@lru_cache(maxsize=64)
+def _masked(error: str) -> str:
+    """Return an error without secrets; what breaks many trials breaks them with one text."""
+    from xpstore.redact import Redactor  # noqa: PLC0415  # loads every detector of secrets
+
+    return Redactor().redact_text(error)

@@ -252,3 +252,10 @@ def test_every_trial_ends_once_in_its_order_however_many_run_at_once(kinds, para
         score_trials(ScriptedExecutor(luck=0.5), trials, conditions(parallel=1, time_limit=5))
     )
     assert (results, failures) == alone
+
+
+def test_a_secret_in_an_error_is_masked_before_it_gets_anywhere():
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    _, (failure,) = run(Raising(RuntimeError(f"{'x ' * 230}401 for {token}")), ["a"])
+    assert failure.error.startswith("RuntimeError: x x")
+    assert token[:12] not in failure.error

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import comb, lcm, sqrt
+from math import ceil, comb, lcm, log2, sqrt
 from typing import TYPE_CHECKING
 
 from trainer.gate.statistics import mcnemar, sampled_sign_flips, sign_flips, student
@@ -167,8 +167,9 @@ def judge(
     decision, progress, reason = _verdict(figures, policy)
     needed = None
     if decision == "inconclusive":
-        needed = _needed(replace(sample, alpha=policy.alpha / (look + 1) ** 2), trials, policy)
-        reason += _advice(needed)
+        later = replace(sample, alpha=policy.alpha / (look + 1) ** 2)
+        needed = _needed(later, trials, policy)
+        reason += _advice(needed, later)
         if policy.inconclusive == "land":
             decision, reason = "accept", f"{reason}; `[gate] inconclusive` lets it land"
     return GateDecision(
@@ -299,7 +300,9 @@ def _verdict(figures: Figures, policy: GatePolicy) -> tuple[Decision, bool, str]
 def _needed(sample: _Sample, trials: int, policy: GatePolicy) -> int | None:
     """Return how many trials of each case would decide, were difference and spread what they are here."""
     quantile = student(1 - sample.alpha, max(1, len(sample.changes) - 1))
-    gap = max(sample.mean + policy.margin, -sample.mean)  # how wide the bound may be: no harm shown, or worse
+    gap = sample.mean + policy.margin  # how wide the bound may be: no harm shown
+    if len(sample.changes) >= least_cases(sample.alpha):
+        gap = max(gap, -sample.mean)  # or worse
     once = (sample.error**2 - sample.lasting) * max(1, trials)
     room = (gap / quantile) ** 2 - sample.lasting
     if gap <= 0 or room <= 0:
@@ -308,10 +311,18 @@ def _needed(sample: _Sample, trials: int, policy: GatePolicy) -> int | None:
     return max(count, trials + 1) if count <= MOST_TRIALS else None
 
 
-def _advice(needed: int | None) -> str:
-    if needed is None:
-        return "; more trials of these cases would not decide, more cases may"
-    return f"; about {needed} trials of each case would decide"
+def least_cases(alpha: float) -> int:
+    """Return how many cases the paired test must have to say anything at alpha: its least p is 2^-cases."""
+    return ceil(-log2(alpha))
+
+
+def _advice(needed: int | None, sample: _Sample) -> str:
+    if needed is not None:
+        return f"; about {needed} trials of each case would decide"
+    few, least = len(sample.changes), least_cases(sample.alpha)
+    if few < least:
+        return f"; no number of trials of {_cases(few)} would decide, {least} cases at least are needed"
+    return "; more trials of these cases would not decide, more cases may"
 
 
 def _powers(trials: int) -> list[int]:

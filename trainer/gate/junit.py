@@ -14,14 +14,20 @@ from trainer.gate.plain import for_xml
 if TYPE_CHECKING:
     from trainer.gate.decide import CaseChange
     from trainer.gate.report import GateReport
+    from xpstore.evaluation import TrialFailure
 
 CLASS = "xp.gate"
+GATE = "xp"
+"""The class of the decision: a case may be called `gate`, too."""
 
 
 def junit(report: GateReport, changes: tuple[CaseChange, ...]) -> bytes:
     """Return the XML document. `changes` are all cases of the suite, also those that came out the same."""
     record = report.record
     tests = [_case(change, is_rejected=record.decision == "reject") for change in changes]
+    scored = {change.case for change in changes}
+    lost = {failure.case: failure for failure in reversed(report.unscored) if failure.case not in scored}
+    tests += [_unscored(failure) for failure in reversed(lost.values())]
     tests.append(_gate(report))
     suite = ET.Element(
         "testsuite",
@@ -61,9 +67,16 @@ def _case(change: CaseChange, *, is_rejected: bool) -> ET.Element:
     return test
 
 
+def _unscored(failure: TrialFailure) -> ET.Element:
+    """Return a case of which no pair of trials was scored."""
+    test = ET.Element("testcase", {"classname": CLASS, "name": for_xml(failure.name)})
+    ET.SubElement(test, "error", {"message": f"not scored: {for_xml(failure.error)}"})
+    return test
+
+
 def _gate(report: GateReport) -> ET.Element:
     record = report.record
-    test = ET.Element("testcase", {"classname": CLASS, "name": "gate"})
+    test = ET.Element("testcase", {"classname": GATE, "name": "gate"})
     reason = for_xml(record.reason)
     if record.decision == "reject":
         ET.SubElement(test, "failure", {"message": reason})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.gate.decide import CaseChange, decide, judge, paired, pass_k
+from trainer.gate.decide import CaseChange, decide, judge, least_cases, paired, pass_k
 from xpstore.config import GatePolicy
 from xpstore.errors import UsageError
 from xpstore.evaluation import EvaluationKey, EvaluationRecord, TrialFailure, TrialResult
@@ -107,6 +107,20 @@ def test_an_open_question_says_how_many_trials_would_decide_or_that_none_would()
     hopeless = judge(changes_of(*[(4, 0), (0, 4), (4, 4)] * 3, n=4), 4, POLICY)
     assert (hopeless.decision, hopeless.needed) == ("inconclusive", None)
     assert "more cases may" in hopeless.reason
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+def test_where_the_cases_are_too_few_to_reject_no_number_of_trials_is_promised(count):
+    worst = judge(changes_of(*[(16, 0)] * count, n=16), 16, POLICY)
+    if count == 6:
+        assert worst.decision == "reject"
+        return
+    assert (worst.decision, worst.needed) == ("inconclusive", None)
+    assert "would decide, 7 cases at least are needed" in worst.reason  # 2^-7 is below alpha / 4
+
+
+def test_the_least_p_of_the_paired_test_says_how_many_cases_it_takes():
+    assert [least_cases(alpha) for alpha in (0.0425, 1 / 32, 0.0425 / 4)] == [5, 5, 7]
 
 
 def test_a_store_may_let_the_open_question_land_and_the_reason_says_so():

@@ -6,6 +6,7 @@ import pytest
 
 from tests.trainer.gate.reports import NASTY, changes, report_of
 from trainer.gate.junit import junit
+from xpstore.evaluation import TrialFailure
 
 ROWS = changes((1, 3), (3, 1), (2, 2))
 
@@ -49,3 +50,19 @@ def test_hostile_names_and_reasons_are_text():
     assert "<U+001B>" in (suite.findall("testcase")[0].get("name") or "")
     assert b"<img" not in data
     assert b"\x00" not in data
+
+
+def test_a_case_that_nobody_could_score_is_an_error_and_none_is_taken_for_the_gate():
+    lost = tuple(
+        TrialFailure(case=case, name=case, trial=n, seed=n, stage="execute", error=f"down {n}")
+        for case in ("c1", "gone", "gate")
+        for n in range(2)
+    )
+    report = report_of().model_copy(update={"unscored": lost})
+    suite = read(junit(report, ROWS))
+    assert (suite.get("tests"), suite.get("errors")) == ("6", "2")
+    tests = [(test.get("classname"), test.get("name")) for test in suite.findall("testcase")[3:]]
+    assert tests == [("xp.gate", "gone"), ("xp.gate", "gate"), ("xp", "gate")]
+    error = suite.findall("testcase")[3].find("error")
+    assert error is not None
+    assert error.get("message") == "not scored: down 0"
