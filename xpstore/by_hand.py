@@ -13,18 +13,21 @@ from xpstore.conflict import question
 from xpstore.document import Document
 from xpstore.errors import DocumentError, RefusedError
 from xpstore.merge import Entry, merge
-from xpstore.merge_driver import drive
-from xpstore.resolution_check import check_text, errors
+from xpstore.merge_driver import both, drive
+from xpstore.resolution_check import check_text
 from xpstore.resolver import PERSON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from xpstore.account_check import Objection
     from xpstore.merge import MergeResult
     from xpstore.merge_statements import Fate
     from xpstore.resolution import Question
 
 Taken = Literal["ours", "theirs"]
+MARKERS_LEFT = "markers are left in it"
+EDIT_AGAIN = "nothing was moved; edit it again, or choose a side with --take ours|theirs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,14 @@ class Edited:
     """Merges pages, and has a person edit those in conflict."""
 
     edit: Callable[[str, str], str | None]
-    """Shows the text (path, text with markers) and returns the edited one; None = the person gave up."""
+    """Shows the text (path, text with markers) and returns the edited one; None = the person gave up.
+
+    So is an empty text, as in git, and one that is as it was.
+    """
     decided: dict[str, Decided] = field(default_factory=dict)
     """By path."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Why a page was left undecided, by path."""
     _known: dict[tuple[str | None, ...], str] = field(default_factory=dict)
 
     def __call__(self, base: str | None, ours: str | None, theirs: str | None, where: str) -> MergeResult:
@@ -82,13 +90,16 @@ class Edited:
             return result
         asked = (base, ours, theirs, where)
         if asked not in self._known:
-            marked = drive(_bytes(base), _bytes(ours), _bytes(theirs), where=where).data.decode()
+            marked = _marked(base, ours, theirs, where)
             text = self.edit(where, marked)
-            if text is None or text == marked:
+            if text is None or text == marked or not text.strip():
+                self.left[where] = (
+                    "nothing was saved" if text is None else "it is empty" if text != marked else MARKERS_LEFT
+                )
                 return result
-            wrong = errors(check_text(asked[:3], text, where))
+            wrong = _wrong(check_text(asked[:3], text, where))
             if wrong:
-                raise RefusedError(f"{where}: {'; '.join(wrong)}", hint="nothing was moved; run it again")
+                raise RefusedError(f"{where}: {'; '.join(wrong)}", hint=EDIT_AGAIN)
             self._known[asked] = text
         text = self._known[asked]
         lines = {line.strip() for line in text.split("\n")}
@@ -96,7 +107,22 @@ class Edited:
             line for side in (ours, theirs) for line in (side or "").splitlines() if line.strip() not in lines
         ]
         self.decided[where] = Decided(where, tuple(dict.fromkeys(line for line in lost if line.strip())))
-        return _by_person(result, asked, text or None)
+        return _by_person(result, asked, text)
+
+
+def _marked(base: str | None, ours: str | None, theirs: str | None, where: str) -> str:
+    """Return the page with markers; both versions of it where one side deleted it."""
+    if ours is None or theirs is None:
+        return both(ours, theirs)
+    return drive(_bytes(base), _bytes(ours), _bytes(theirs), where=where).data.decode()
+
+
+def _wrong(objections: Iterable[Objection]) -> list[str]:
+    """Return what is wrong with an edited text, in the words of the person who edited it."""
+    said = {"markers": MARKERS_LEFT}
+    still = {"contradiction": "still contradicts: "}
+    found = [said.get(o.check, still.get(o.check, "") + o.message) for o in objections if o.is_error]
+    return list(dict.fromkeys(found))
 
 
 def _by_person(result: MergeResult, asked: Question, text: str | None) -> MergeResult:

@@ -128,20 +128,27 @@ class ConflictError(XpError):
     """The branch holds other bytes than the plan was computed on.
 
     `conflicts` has base (what the plan saw), ours (the branch now), theirs (what the plan wants), `kept` the
-    branches where what was refused waits for a decision.
+    branches where what was refused waits for a decision, `choices` the commands of which each decides it.
     """
 
     def __init__(
-        self, message: str, conflicts: tuple[Conflict, ...], *, hint: str = "", kept: tuple[str, ...] = ()
+        self,
+        message: str,
+        conflicts: tuple[Conflict, ...],
+        *,
+        hint: str = "",
+        kept: tuple[str, ...] = (),
+        choices: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = conflicts
         self.kept = kept
+        self.choices = choices
 
     @property
     def next(self) -> tuple[str, ...]:
-        """The commands that decide it, one for each branch."""
-        return tuple(f"xp resolve {quote(branch)}" for branch in self.kept)
+        """The commands that decide it: one for each branch, or the choices there are."""
+        return self.choices or tuple(f"xp resolve {quote(branch)}" for branch in self.kept)
 
     def as_json(self) -> dict[str, object]:
         """Return the error with the names in conflict, where the work is, and what to type next."""

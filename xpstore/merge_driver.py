@@ -44,6 +44,15 @@ def drive(base: bytes, ours: bytes, theirs: bytes, size: int = MARKER_SIZE, wher
     return Driven(_marked(conflict, size).encode(), is_clean=False)
 
 
+def both(ours: str | None, theirs: str | None) -> str:
+    """Return both versions of a page between markers, as where one side deleted it: None = no page."""
+    marked = _whole((ours or "").encode(), (theirs or "").encode(), MARKER_SIZE).decode()
+    for text, head in ((ours, f"{'<' * MARKER_SIZE} ours"), (theirs, f"{'>' * MARKER_SIZE} theirs")):
+        if text is None:
+            marked = marked.replace(f"{head}\n", f"{head} deleted this page\n")
+    return marked
+
+
 def _marked(conflict: Conflict, size: int) -> str:
     """Return the file around the hunks, and each hunk with all three versions between markers."""
     first, *rest = conflict.frame

@@ -306,8 +306,8 @@ class _Chain:
             f" {names} ({by})",
             tuple(conflict for conflict, _ in conflicts),
             kept=(self.request.branch,),
-            hint=f"decide with `xp resolve {quote(self.request.branch)}`, or by hand:"
-            f" `{candidate.rebase_command(self.request)}`; nothing was moved",
+            hint=f"decide with `xp resolve {quote(self.request.branch)}` (--take ours|theirs chooses), or by"
+            f" hand: `{candidate.rebase_command(self.request)}`; nothing was moved",
         )
 
     def _read_tree(self, tree_id: str) -> Tree:

@@ -65,10 +65,34 @@ def test_a_person_edits_between_markers_and_is_asked_once():
     assert decider.decided["x.md"].dropped == ("- Always ask.", "- Never ask.")
 
 
-@pytest.mark.parametrize("give_up", [lambda _, __: None, lambda _, text: text])
-def test_a_person_may_give_up(give_up):
-    result = Edited(give_up)(BASE, OURS, THEIRS, "x.md")
+@pytest.mark.parametrize(
+    ("give_up", "why"),
+    [
+        (lambda _, __: None, "nothing was saved"),
+        (lambda _, text: text, "markers are left in it"),
+        (lambda _, __: " \n", "it is empty"),
+    ],
+)
+def test_a_person_may_give_up(give_up, why):
+    decider = Edited(give_up)
+    result = decider(BASE, OURS, THEIRS, "x.md")
     assert (result.verdict, result.text) == ("REFUSED", OURS)
+    assert decider.left == {"x.md": why}
+
+
+def test_a_page_that_one_side_deleted_is_shown_between_markers():
+    """A merge with an empty page is clean; there must be something to decide all the same."""
+    shown: list[str] = []
+
+    def edit(_: str, text: str) -> str:
+        shown.append(text)
+        return "- a\n- b\n"
+
+    result = Edited(edit)("- a\n", "- a\n- b\n", None, "x.md")
+    assert shown == ["<<<<<<< ours\n- a\n- b\n=======\n>>>>>>> theirs deleted this page\n"]
+    assert (result.verdict, result.text) == ("VERIFIED", "- a\n- b\n")
+    result = Edited(lambda _, text: text)("- a\n", None, "- a\n- b\n", "x.md")
+    assert result.verdict == "REFUSED"
 
 
 @pytest.mark.parametrize(
@@ -80,5 +104,6 @@ def test_a_person_may_give_up(give_up):
     ],
 )
 def test_what_a_person_writes_is_checked_too(text):
-    with pytest.raises(RefusedError, match=r"x\.md"):
+    with pytest.raises(RefusedError, match=r"x\.md") as caught:
         Edited(lambda _, __: text)(BASE, OURS, THEIRS, "x.md")
+    assert "--take ours|theirs" in caught.value.hint

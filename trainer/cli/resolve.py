@@ -4,18 +4,22 @@ Without --take, your editor shows each such page with markers (as git does: $VIS
 keeps what main says, --take theirs what the branch says, both only where they exclude each other: all else
 is merged. What was left out is listed, its commits stay under a ref, and `xp log -S TEXT` finds it. Nothing
 moves before all pages are decided; markers that are left, broken front matter and opposite commands are
-refused.
+refused. Where one side deleted a page, the editor shows what the other has; an empty file decides nothing.
 
 JSON: as xp land, and "decided": [{"page", "dropped": [text of one side that is not in the result]}], "kept":
 the ref of the branch as it was before, "" where nothing was left out
 
-Exit code 1 where a page was left undecided, where the gate rejects it, and, with --no-input and no --take,
-where there is a page to decide (JSON: "conflicts", pages); 2 when there is no such branch, or the gate cannot
-tell.
+Exit code 1 where a page was left undecided, where the gate rejects it, and, with --no-input or without a
+terminal, and no --take, where there is a page to decide (JSON: "conflicts", pages; "next", the choices); 2
+when there is no such branch, or the gate cannot tell.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -26,7 +30,12 @@ from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import emit, note, paint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xpstore.by_hand import Taken
+    from xpstore.errors import ConflictError
+
+_NEED_TERMINAL = frozenset({"vi", "vim", "nvim", "nano", "pico", "joe", "micro", "hx", "emacs"})
 
 
 @click.command(help=__doc__)
@@ -55,11 +64,18 @@ def command(  # noqa: PLR0913  # the options of the verb
     """Land and decide; see the module's docstring."""
     from xpstore import left_out
     from xpstore.by_hand import Edited, TakeSide
+    from xpstore.errors import ConflictError
 
     loc = app.location()
     before = loc.tip_of(loc.branch_ref(branch))
-    decider = TakeSide(cast("Taken", take)) if take else Edited(_none if no_input else _edit)
-    landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=decider)
+    asked = Edited(_none if no_input or not _can_edit() else _edit)
+    decider = TakeSide(cast("Taken", take)) if take else asked
+    try:
+        landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=decider)
+    except ConflictError as error:
+        raise (
+            error if take else _undecided(error, branch, asked.left if asked.edit is _edit else {})
+        ) from error
     decided = [decider.decided[path] for path in sorted(decider.decided)]
     is_settled = landed.result.state in {"landed", "nothing"} and not dry_run
     is_moved = is_settled and loc.tip_of(loc.branch_ref(branch)) != before
@@ -84,10 +100,37 @@ def command(  # noqa: PLR0913  # the options of the verb
     ctx.exit(EXIT[landed.result.state])
 
 
+def _undecided(error: ConflictError, branch: str, left: Mapping[str, str]) -> ConflictError:
+    """Return the error with the choices that there are, rather than the command that was just typed."""
+    from xpstore.errors import ConflictError
+
+    pages = "; ".join(f"{path.removesuffix('.md')} is not decided: {why}" for path, why in left.items())
+    choices = tuple(f"xp resolve {quote(branch)} --take {side}" for side in ("ours", "theirs"))
+    return ConflictError(
+        pages or error.message,
+        error.conflicts,
+        hint=f"choose a side: {' or '.join(f'`{c}`' for c in choices)}; or edit it in a terminal"
+        " (take the markers out); nothing was moved",
+        kept=error.kept,
+        choices=choices,
+    )
+
+
+def _can_edit() -> bool:
+    """Whether an editor can be opened: a terminal, or one that was named and needs none."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    program = Path(named.split()[0]).name if named.split() else "vi"
+    return program not in _NEED_TERMINAL or (sys.stdin.isatty() and sys.stdout.isatty())
+
+
 def _edit(path: str, text: str) -> str | None:
-    """Return the text as edited; None where the editor was left without saving."""
+    """Return the text as edited; None where the editor was left without saving, or failed."""
     note(f"xp: decide {path} between the markers")
-    return click.edit(text, extension=".md", require_save=True)  # a page's name has no place in a shell
+    try:
+        return click.edit(text, extension=".md", require_save=True)  # a page's name has no place in a shell
+    except click.ClickException as error:
+        note(f"xp: {error.format_message()}")
+        return None
 
 
 def _none(path: str, text: str) -> None:

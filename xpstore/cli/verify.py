@@ -15,8 +15,8 @@ JSON: {"ref", "counts": {"intact", "carried", "altered", "unknown"}, "findings":
 JSON of --signatures: {"ref", "counts": {"good", "bad", "unknown", "unsigned"}, "signatures": [{"commit",
 "plan_id", "state", "is_required", "signer", "key", "reason", "is_wrong"}]}
 
-Exit code 1 when something is altered or unknown, or a signature is bad, or a plan that has to be signed has no
-good one.
+Exit code 1 when something is altered or unknown, or a signature is bad, or a plan that has to be signed has
+no good one.
 """
 
 from __future__ import annotations

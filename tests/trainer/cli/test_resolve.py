@@ -105,6 +105,22 @@ def test_no_input_opens_no_editor(loc, capsys, monkeypatch):
     monkeypatch.setenv("EDITOR", "false")
     assert xp(loc, "resolve", BRANCH, "--no-input") == 1
     assert "exclude each other" in capsys.readouterr().err
+    monkeypatch.setenv("VISUAL", "vim -f")
+    assert xp(loc, "resolve", BRANCH, "--json") == 1, "there is no terminal"
+    captured = capsys.readouterr()
+    choices = [f"xp resolve {BRANCH} --take {side}" for side in ("ours", "theirs")]
+    assert json.loads(captured.out or captured.err)["next"] == choices
+
+
+@pytest.mark.parametrize(
+    ("editor", "why"), [("touch", "markers are left in it"), ("true", "nothing was saved")]
+)
+def test_what_is_left_undecided_is_said_with_the_choices(loc, capsys, monkeypatch, editor, why):
+    monkeypatch.setenv("VISUAL", editor)
+    assert xp(loc, "resolve", BRANCH) == 1
+    said = capsys.readouterr().err
+    assert f"a is not decided: {why}" in said
+    assert f"`xp resolve {BRANCH} --take ours` or `xp resolve {BRANCH} --take theirs`" in said
 
 
 def test_a_person_edits(loc, tmp_path: Path, capsys, monkeypatch):
