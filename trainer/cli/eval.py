@@ -16,8 +16,8 @@ number of the repetition]}
 
 Exit code 1 when a trial could not be scored, or none was; such trials are in no accuracy, and the next time
 only they are run. With --fail-under: 0 when the accuracy is at least so much, 1 when it is less, and 125 when
-that cannot be told: what `git bisect run xp eval --fail-under 0.6` wants to know. (`xp bisect` gets by with
-far fewer rollouts.)
+that cannot be told: what `git bisect run xp eval --fail-under 0.6` wants to know. Wrong use then is 128,
+which ends the bisection. (`xp bisect` gets by with far fewer rollouts.)
 """
 
 from __future__ import annotations
@@ -52,9 +52,27 @@ if TYPE_CHECKING:
 SHOW = "show"
 UNTESTABLE = 125
 """How a program tells `git bisect run` that a commit is neither good nor bad."""
+ABORT = 128
+"""The least code at which `git bisect run` stops: what is wrong with the command is wrong at every commit."""
 
 
-@click.command(help=__doc__)
+class _Eval(click.Command):
+    """A verb whose wrong use is no verdict on a commit."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options. Raises UsageError with ABORT as its code where git is asking."""
+        is_asked = any(word.startswith("--fail") for word in args)  # misspelt, too
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not is_asked:
+                raise
+            wrong = UsageError(error.format_message().rstrip("."), hint=f"See '{ctx.command_path} --help'.")
+            wrong.exit_code = ABORT
+            raise wrong from error
+
+
+@click.command(cls=_Eval, help=__doc__)
 @click.argument("words", nargs=-1, metavar="[show] [REF]")
 @click.option("--suite", metavar="SUITE", help="Which cases: test, gate or another.  [default: test]")
 @case_option
@@ -91,8 +109,7 @@ def command(  # noqa: PLR0913  # the options of the verb
     """Evaluate; see the module's docstring."""
     is_show = words[:1] == (SHOW,)
     refs = words[is_show:]
-    if len(refs) > 1:
-        raise UsageError(f"'{refs[1]}' is one REF too many", hint=f"See '{ctx.command_path} --help'.")
+    _check_words(ctx, refs, fail_under, is_show=is_show)
     ref = refs[0] if refs else "HEAD"
     if is_show:
         _show(app.location(), ref, suite, verbose=verbose, as_json=as_json)
@@ -121,6 +138,18 @@ def command(  # noqa: PLR0913  # the options of the verb
     code = _exit_code(measured, fail_under)
     _answer(location, ref, what, measured, code, verbose=verbose, as_json=as_json)
     ctx.exit(code)
+
+
+def _check_words(
+    ctx: click.Context, refs: tuple[str, ...], fail_under: float | None, *, is_show: bool
+) -> None:
+    why = f"'{refs[1]}' is one REF too many" if len(refs) > 1 else ""
+    if is_show and fail_under is not None:
+        why = why or f"'{SHOW}' runs nothing, so nothing can fail: leave out --fail-under"
+    if why:
+        error = UsageError(why, hint=f"See '{ctx.command_path} --help'.")
+        error.exit_code = error.exit_code if fail_under is None else ABORT
+        raise error
 
 
 @contextmanager

@@ -171,7 +171,23 @@ def test_the_exit_codes_of_git_bisect_run(case_store):
     assert run([*EVAL, "--fail-under", "0"]) == 125
     assert run([*EVAL, "nowhere", "--fail-under", "0"]) == 125
     assert run([*EVAL, "--suite", "moon", "--fail-under", "0"]) == 125
-    assert run([*EVAL, "--fail-under", "2"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--fail-under", "30"],
+        ["--fail-under"],
+        ["--fail-undr", "0.5"],
+        ["--fail-under=0.5", "--bogus"],
+        ["main", "main", "--fail-under", "0.5"],
+        ["show", "--fail-under", "0.5"],
+        ["--trials", "0", "--fail-under", "0.5"],
+    ],
+)
+def test_wrong_use_is_no_verdict_on_a_commit_and_ends_the_bisection(words, capsys):
+    assert run([*EVAL, *words]) == 128
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_a_defect_makes_no_commit_bad(capsys, monkeypatch):
