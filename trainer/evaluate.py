@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trainer.rollouts import Conditions, score_trials
 from trainer.suite import suite_digest
 from trainer.trials import gate_seed, seed_of, seeded
-from xpstore import evaluation
+from xpstore import evaluation, measured
 from xpstore.evaluation import EvaluationKey, EvaluationRecord
 from xpstore.snapshot import snapshot
 
@@ -43,6 +43,8 @@ class Measurement:
     """Seconds that one attempt may take; None = no limit."""
     fresh: bool = False
     """Measure again, whatever is on record."""
+    is_own: bool = False
+    """Use no scores that another repository has measured: what is on record, anybody may have pushed."""
     pair: str = ""
     """For a gate, an id of what it compares: it then has seeds of its own, whatever `seed` says."""
 
@@ -99,7 +101,7 @@ async def measure(
 
     Where no trial could be scored, nothing is kept. Raises NotFoundError for an unknown ref.
     """
-    policy_set, key, known = await door.call(lambda location: _known(location, ref, what))
+    policy_set, key, known, others = await door.call(lambda location: _known(location, ref, what))
     if known and not known.failures and not what.fresh:
         # the same experiences: the scores are this commit's too; and a kill may have come before the note
         await door.call(lambda location: evaluation.renote(location, [policy_set.snapshot_id]))
@@ -124,17 +126,24 @@ async def measure(
         commit=policy_set.snapshot_id,
         results=tuple(scored[trial.key] for trial in trials if trial.key in scored),
         failures=tuple(failures),
-        fresh=known.fresh + 1 if known else 0,
+        fresh=max((each.fresh + 1 for each in others), default=0),
     )
+    # what another repository has found just so needs no second record
+    record = next((each for each in others if what.is_own and _scores(each) == _scores(record)), record)
     if results:
-        await door.call(lambda location: evaluation.write(location, record))
+        record = await door.call(lambda location: evaluation.write(location, record))
     return Measured(record, len(kept), policy_set.snapshot_id)
+
+
+def _scores(record: EvaluationRecord) -> tuple[object, ...]:
+    return record.key, record.commit, record.results, record.failures
 
 
 def _known(
     location: Location, ref: str, what: Measurement
-) -> tuple[ExperienceSet, EvaluationKey, EvaluationRecord | None]:
-    """Return the experiences at a ref, the key of measuring them, and the newest record under it."""
+) -> tuple[ExperienceSet, EvaluationKey, EvaluationRecord | None, list[EvaluationRecord]]:
+    """Return the experiences at a ref, the key of measuring them, the newest record to use, and all."""
     policy_set = snapshot(location, ref)
     key = what.key(evaluation.experiences_at(location, policy_set.snapshot_id))
-    return policy_set, key, evaluation.find(location, key)
+    own = measured.names(location) if what.is_own else None
+    return policy_set, key, evaluation.find(location, key, own), evaluation.repetitions(location, key)

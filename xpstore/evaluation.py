@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, NonNegativeInt, ValidationError
 
-from xpstore import evaluation_notes, evidence, layout, objects
+from xpstore import evaluation_notes, evidence, layout, measured, objects
 from xpstore.errors import FormatError, UsageError
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
@@ -170,11 +170,11 @@ def read_record(data: bytes, where: str) -> EvaluationRecord:
         raise FormatError(f"{where} is no evaluation: {why}", hint="see xp verify") from error
 
 
-def write(loc: Location, record: EvaluationRecord) -> None:
-    """Put a record on file, and a line on a score into the commit's note; no-op where it is there already.
+def write(loc: Location, record: EvaluationRecord) -> EvaluationRecord:
+    """Put on file what was measured here, and a line on a score into the commit's note; return what is there.
 
-    Secrets in the errors are masked. Raises UsageError where the commit has other experiences than the key
-    says, NotFoundError where there is no such commit.
+    No-op where it is there already. Secrets in the errors are masked. Raises UsageError where the commit
+    has other experiences than the key says, NotFoundError where there is no such commit.
     """
     commit = loc.repo.resolve(record.commit)
     found = experiences_at(loc, commit)
@@ -189,26 +189,50 @@ def write(loc: Location, record: EvaluationRecord) -> None:
     evidence.write(loc, [file], f"Evaluate {record.commit[:12]}: {summary(record)}")
     if record.is_score:
         evaluation_notes.add(loc, {commit: [note_line(record)]})
+    measured.note(loc, file.path)
+    return record
 
 
-def find(loc: Location, key: EvaluationKey) -> EvaluationRecord | None:
-    """Return the newest repetition under a key, or None. Raises FormatError."""
+def find(loc: Location, key: EvaluationKey, among: Collection[str] | None = None) -> EvaluationRecord | None:
+    """Return the newest repetition under a key, or None; only of these names (`measured.names`) if given."""
+    found = repetitions(loc, key)
+    usable = [record for record in found if among is None or f"{key.id}.{record.id}" in among]
+    return max(usable, key=lambda record: (record.fresh, record.id), default=None)
+
+
+def repetitions(loc: Location, key: EvaluationKey) -> list[EvaluationRecord]:
+    """Return all that is on record under a key."""
     folder = layout.evaluation_path(key.id, "").rpartition("/")[0]
     paths = [path for path in evidence.listing(loc, folder) if _key_id(path) == key.id]
-    records = [read_record(data, path) for path in paths if (data := evidence.read(loc, path)) is not None]
-    return max(records, key=lambda record: (record.fresh, record.id), default=None)
+    return [record for path in paths if (record := at_path(loc, path))]
+
+
+def at_path(loc: Location, path: str) -> EvaluationRecord | None:
+    """Return the evaluation at a path of the evidence branch; None where there is none by that name.
+
+    What is no evaluation, or not the one that its name says, is passed over: anybody can push a file, and
+    `xp verify` names it.
+    """
+    data = evidence.read(loc, path) if _key_id(path) else None
+    if data is None:
+        return None
+    try:
+        record = read_record(data, path)
+    except FormatError:
+        return None
+    return record if record_path(record) == path else None
 
 
 def of_commit(loc: Location, commit: str) -> list[EvaluationRecord]:
     """Return the evaluations of a commit's experiences, sorted by suite, key and repetition.
 
-    `commit` is a full id. Raises FormatError.
+    `commit` is a full id.
     """
     return of_trees(loc, {experiences_at(loc, commit)})
 
 
 def of_trees(loc: Location, wanted: Collection[str]) -> list[EvaluationRecord]:
-    """Return the evaluations of trees of experiences, in one pass, sorted as above. Raises FormatError."""
+    """Return the evaluations of trees of experiences, in one pass, sorted as above."""
     found = [record for record in _records(loc, wanted) if record.key.experiences in wanted]
     return sorted(found, key=lambda r: (r.key.suite, r.key.id, r.fresh, r.id))
 
@@ -261,8 +285,8 @@ def _records(loc: Location, wanted: Collection[str]) -> Iterator[EvaluationRecor
     marks = [tree.encode() for tree in wanted]
     for path in evidence.listing(loc, "evaluations"):
         data = evidence.read(loc, path) if _key_id(path) else None
-        if data is not None and any(mark in data for mark in marks):
-            yield read_record(data, path)
+        if data is not None and any(mark in data for mark in marks) and (record := at_path(loc, path)):
+            yield record
 
 
 def _key_id(path: str) -> str:

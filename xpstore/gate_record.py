@@ -10,6 +10,7 @@ That a record is there proves nothing: whoever can push evidence can write one. 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, PositiveInt, ValidationError
@@ -104,7 +105,7 @@ def read(loc: Location, path: str) -> GateRecord | None:
 
 
 def of_experiences(loc: Location, experiences: str, baseline: str) -> list[GateRecord]:
-    """Return the decisions on two trees, those of fewer trials and looks first. Raises FormatError."""
+    """Return the decisions on two trees, those of fewer trials and looks first."""
     found = [r for r in _naming(loc, experiences) if (r.experiences, r.baseline) == (experiences, baseline)]
     return sorted(found, key=lambda r: (r.trials, r.look, r.id))
 
@@ -127,9 +128,16 @@ def ungated(loc: Location, candidate: str, against: str, why: str) -> GateRecord
 
 
 def _naming(loc: Location, tree: str) -> Iterator[GateRecord]:
-    """Yield the records whose bytes name a tree: parsing all would take far longer."""
+    """Yield the records whose bytes name a tree: parsing all would take far longer.
+
+    What is no record, or not the one that its name says, is passed over: anybody can push a file, and
+    `xp verify` names it.
+    """
     mark = tree.encode()
     for path in evidence.listing(loc, layout.GATES):
         data = evidence.read(loc, path) if path.endswith(".json") else None
         if data is not None and mark in data:
-            yield parse(data, path)
+            with suppress(FormatError):
+                record = parse(data, path)
+                if record_path(record) == path:
+                    yield record

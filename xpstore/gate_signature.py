@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, signatures
+from xpstore import evidence, measured, signatures
 from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ _YES = frozenset({"true", "yes", "on", "1"})
 def is_wanted(repo: Repo) -> bool:
     """Return whether decisions that are made here are signed."""
     return (repo.setting(SETTING) or "").lower() in _YES
+
+
+def is_own_wanted(repo: Repo) -> bool:
+    """Return whether decisions that are made here rest on figures of this machine alone; signed ones do."""
+    return is_wanted(repo) or (repo.setting(measured.SETTING) or "").lower() in _YES
 
 
 def sign(loc: Location, path: str, data: bytes) -> str:

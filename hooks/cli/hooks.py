@@ -45,7 +45,8 @@ def install_command(  # noqa: PLR0913  # the options of the verb
 
     On a server, git config says whose word counts: `xp.allowedSigners FILE` names the keys (ssh-keygen's
     format, `namespaces="xp-gate"`) whose decisions of the gate are believed; where these are made,
-    `xp.signGates true` signs them with user.signingKey. `xp gate --hold` on the server needs neither.
+    `xp.signGates true` signs them with user.signingKey. `xp gate --hold` on the server needs neither. What is
+    signed or held was measured there; `xp.ownFigures true` reuses nothing else in any gate (CI sets it).
     xp.allowGateChange lets a push change [gate] of xp.toml, xp.requireSignatures asks for signed commits.
     --hook update is for servers that allow nothing else: evidence must be pushed before main then.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -69,7 +70,16 @@ def options_of(given: Mapping[str, object]) -> GateOptions:
         parallel=int(str(given["parallel"])),
         time_limit=float(limit) if isinstance(limit, (int, float)) else None,
         accept_inconclusive=bool(given.get("accept_inconclusive")),
+        is_own=bool(given.get("hold")),
     )
+
+
+def again_of(app: App, branch: str, against: str, given: Mapping[str, object]) -> str:
+    """Return the command of `xp gate` that gets the same answer, for a shell."""
+    words = ["gate", *(["--against", against] if against else [])]
+    words += [f"--{name}={given[name]}" for name in ("suite", "trials") if given.get(name)]
+    words += ["--", branch] if branch.startswith("-") else [branch]
+    return f"{app.typed()} {' '.join(quote(word) for word in words)}"
 
 
 def land_gated(  # noqa: PLR0913  # the options of the verb
@@ -110,7 +120,7 @@ def land_gated(  # noqa: PLR0913  # the options of the verb
         result = land(
             location, branch, onto=onto, merge=merge, dry_run=dry_run, merge_page=merge_page, gate=ask
         )
-    again = f"{app.typed()} gate {branch}"
+    again = again_of(app, branch, onto, given)
     report = gate_report(location, result.candidate, ask.gated, again=again) if ask.gated else None
     return GatedLanding(result, report, "")
 

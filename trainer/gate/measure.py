@@ -18,7 +18,7 @@ from trainer.gate.decide import GateDecision, decide
 from trainer.gate.leaks import TEACHES, Leak, find_leaks
 from trainer.suite import load_suites
 from trainer.trials import check_count
-from xpstore import evaluation, evidence, gate_record, gate_signature
+from xpstore import evaluation, gate_record, gate_signature, measured
 from xpstore.config import GatePolicy
 from xpstore.errors import UsageError
 from xpstore.gate_record import GateRecord
@@ -44,6 +44,8 @@ class GateOptions:
     parallel: int = 8
     time_limit: float | None = None
     """Seconds that one attempt may take; None = no limit."""
+    is_own: bool = False
+    """Use no figures that another repository has measured; so it is, too, where decisions are signed."""
     accept_inconclusive: bool = False
     """A person's decision: what the rules leave open lands."""
 
@@ -164,6 +166,7 @@ def _question(location: Location, candidate: str, against: str, options: GateOpt
         seed=0,  # a pair has seeds of its own
         parallel=options.parallel,
         time_limit=options.time_limit,
+        is_own=options.is_own or gate_signature.is_own_wanted(location.repo),
         pair=content_id(trees),
     )
     trials, look = _look(location, what, trees[0], trees[1], policy)
@@ -188,17 +191,21 @@ def _look(
     What was decided is not decided again, and an open question is not asked with fewer trials than before.
     """
     wanted = _question_of(what.key(experiences))
+    seen: set[int] = set()
     looks: set[int] = set()
     settled: set[int] = set()
     for record in gate_record.of_experiences(location, experiences, baseline):
-        data = evidence.read(location, record.evaluations[1]) if record.evaluations[1] else None
-        if data and _question_of(evaluation.read_record(data, record.evaluations[1]).key) == wanted:
+        found = evaluation.at_path(location, record.evaluations[1])
+        if found and found.key.trials == record.trials and _question_of(found.key) == wanted:
+            seen.add(record.trials)
+            if what.is_own and not all(measured.is_own(location, path) for path in record.evaluations):
+                continue  # it has its share of alpha, but somebody else may have made it up
             looks.add(record.trials)
             same_rules = replace(record.policy, trials=policy.trials) == policy
             if same_rules and record.decided_by == gate_record.GATE and record.decision != "inconclusive":
                 settled.add(record.trials)
     trials = min(settled) if settled else max([policy.trials, *looks])
-    return trials, 1 + sum(n < trials for n in looks)
+    return trials, 1 + sum(n < trials for n in seen)
 
 
 def _question_of(key: EvaluationKey) -> str:

@@ -13,9 +13,10 @@ from tests.trainer.gate_store import make_gate_store, settle
 from trainer.gate.measure import Gated, GateOptions, gate, ungateable
 from trainer.store_door import StoreDoor
 from trainer.trials import gate_seed, seed_of
-from xpstore import evaluation, evidence, gate_record
+from xpstore import evaluation, evidence, gate_record, gate_signature, measured
 from xpstore.commit import commit
 from xpstore.errors import UsageError
+from xpstore.evaluation import EvaluationRecord
 from xpstore.hashing import content_id
 from xpstore.location import Location
 
@@ -81,6 +82,74 @@ def test_asking_again_runs_nothing_and_says_the_same(loc):
     git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Code")
     later = gated(loc, "train/worse")
     assert (later.ran, later.record.evaluations) == (0, first.record.evaluations)
+
+
+def forged(loc: Location, path: str) -> EvaluationRecord:
+    """Put an evaluation on record as a push does, by which every attempt passed; return it."""
+    honest = evaluation.at_path(loc, path)
+    assert honest
+    results = tuple(each.model_copy(update={"passed": True, "score": 1.0}) for each in honest.results)
+    record = honest.model_copy(update={"results": results, "fresh": 5})
+    record = EvaluationRecord.model_validate(record.model_dump())
+    file = evidence.json_file(evaluation.record_path(record), record.model_dump(mode="json"))
+    evidence.write(loc, [file], "Forge")
+    return record
+
+
+@pytest.mark.parametrize("how", ["hold", "sign", "setting"])
+def test_where_somebody_stands_for_the_figures_nobody_elses_are_used(loc, how, monkeypatch):
+    first = gated(loc, "train/worse").record
+    forged(loc, first.evaluations[1])
+    assert gated(loc, "train/worse").record.decision == "accept"  # as it says on record
+    own = loc.repo.common_dir / f"xpstore.measured-{loc.config.id}"
+    own.unlink()
+    signed: list[str] = []
+    monkeypatch.setattr(gate_signature, "sign", lambda _loc, path, _data: signed.append(path))
+    if how != "hold":
+        name = {"sign": gate_signature.SETTING, "setting": measured.SETTING}[how]
+        git(loc.repo.place, "config", name, "true")
+    found = gated(loc, "train/worse", is_own=how == "hold")
+    assert (found.record.decision, found.ran, found.reused) == ("reject", 2 * 24 * 4, 0)
+    candidate = evaluation.at_path(loc, found.record.evaluations[1])
+    assert candidate
+    # what was found before, just so, needs no second record
+    assert found.record.evaluations == first.evaluations
+    again = gated(loc, "train/worse", is_own=how == "hold")
+    assert (again.record, again.ran) == (found.record, 0)
+    assert signed == ([found.path] * 2 if how == "sign" else [])
+
+
+def test_what_differs_from_the_record_is_the_next_repetition(loc):
+    first = gated(loc, "train/worse").record
+    forged(loc, first.evaluations[1])
+    root = Path(loc.repo.place)
+    tip = git(root, "rev-parse", "xp/evidence")
+    git(root, "read-tree", tip)
+    git(root, "rm", "-q", "--cached", first.evaluations[1])
+    git(
+        root,
+        "update-ref",
+        "refs/heads/xp/evidence",
+        git(root, "commit-tree", "-m", "x", git(root, "write-tree")),
+    )
+    git(root, "read-tree", "HEAD")
+    (loc.repo.common_dir / f"xpstore.measured-{loc.config.id}").unlink()
+    found = gated(Location.find(root), "train/worse", is_own=True)
+    record = evaluation.at_path(Location.find(root), found.record.evaluations[1])
+    assert record
+    assert (found.record.decision, record.fresh) == ("reject", 6)
+
+
+def test_files_that_only_look_like_decisions_stop_nobody(loc):
+    first = gated(loc, "train/worse").record
+    fake = first.model_copy(update={"evaluations": ("README", "rollouts/aa/none.json")})
+    files = [
+        gate_record.as_file(fake),
+        evidence.json_file("gates/aa/poison.json", {"experiences": first.experiences}),
+        evidence.json_file("gates/aa/0123.json", first.model_dump(mode="json")),
+    ]
+    evidence.write(loc, files, "Poison")
+    assert gated(loc, "train/worse").record == first
 
 
 def test_an_open_question_may_be_asked_with_more_trials_and_has_less_of_alpha(loc):
