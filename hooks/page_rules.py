@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hooks.remark import Remark
 from xpstore import guards, page_check
+from xpstore.document import Document
 from xpstore.errors import XpError
-from xpstore.resolution_check import check_text
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xpstore.git import Repo
 
 _LIMIT = "`limits` in xp.toml sets it; what is no experience belongs elsewhere"
+_MARKER = re.compile(r" {0,3}(<{7}|>{7}|\|{7})(?:[ \t].*)?")
 _LINK = re.compile(r"\]\(<?([^)\s<>#?:]+\.md)>?(?:#[^)]*)?\)")
 
 
@@ -75,6 +76,26 @@ def _page(repo: Repo, change: Change, name: str, limits: Limits) -> Iterator[Rem
     except XpError as error:
         yield Remark(page_check.located(error, where), error.hint)
         return
-    left = {o.message[-7:] for o in check_text([before], data.decode(), where) if o.check == "markers"}
-    if left >= {"<" * 7, ">" * 7}:  # seven = alone may underline a heading
-        yield Remark(f"{where}: conflict markers are left in it", "decide what stays, and take them out")
+    text = data.decode()
+    if left := sorted(_markers(text) - _markers(before)):
+        yield Remark(
+            f"{where}: conflict markers are left in it: {', '.join(left)}",
+            "decide what stays, and take them out; in a fenced block they are a quotation",
+        )
+    said, was = _said_name(text, where), _said_name(before, where)
+    if said not in {"", name, was}:
+        yield Remark(f"{where}: its `name` is {said}", f"the file's name counts: say {name}", blocks=False)
+
+
+def _markers(text: str) -> set[str]:
+    """Return the kinds of conflict markers outside of fences; seven = alone may underline a heading."""
+    found = (_MARKER.fullmatch(line) for line in page_check.unfenced(text))
+    return {match[1] for match in found if match}
+
+
+def _said_name(text: str, where: str) -> str:
+    """Return the `name` of a page's front matter; "" for none, or where it cannot be read."""
+    try:
+        return str(Document.parse(text, where).front.get("name", ""))
+    except XpError:
+        return ""

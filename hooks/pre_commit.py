@@ -42,7 +42,7 @@ def _store(index: Index, prefix: str, config: StoreConfig, changes: Sequence[Cha
     for change in mine:
         remarks = list(page_rules.check_change(index.repo, change, folder, config.limits))
         yield from remarks
-        if change.after and _page_name(change.path, folder) and not remarks:
+        if change.after and _page_name(change.path, folder) and not any(r.blocks for r in remarks):
             text = index.repo.blob(change.after.id).decode("utf-8", "replace")
             yield from _secrets(change.path, text, page_rules.text_before(index.repo, change))
             yield from page_rules.broken_links(text, change.path, there)
@@ -61,7 +61,9 @@ def _secrets(where: str, text: str, before: str) -> Iterator[Remark]:
             yield Remark(f"{what}, which may be a person's", "agents read it: leave it out", blocks=False)
         else:
             yield Remark(
-                f"{what}: a secret", "git keeps it for good: take it out, and revoke it if it is real"
+                f"{what}: a secret",
+                f"git keeps it for good: take it out of line {line}, `git add` the page again;"
+                " revoke it if it is real",
             )
 
 

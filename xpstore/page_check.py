@@ -12,6 +12,8 @@ from xpstore.names import check_name, fold
 from xpstore.snapshot import NO_FILE, SUFFIX
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xpstore.config import Limits
     from xpstore.location import Location
     from xpstore.objects import Entry
@@ -79,17 +81,25 @@ def has_conflict(text: str) -> bool:
     """
     if "<<<<<<< " not in text:
         return False
-    seen, fence = 0, ""
+    seen = 0
+    for line in unfenced(text):
+        if (seen == 1 and line == "=======") or line.startswith(_MARKERS[seen]):
+            seen += 1
+        if seen == len(_MARKERS):
+            return True
+    return False
+
+
+def unfenced(text: str) -> Iterator[str]:
+    """Yield the lines of a page that stand in no fenced block."""
+    fence = ""
     for line in text.splitlines():
         if fence:
             fence = "" if line.startswith(fence) else fence
         elif line.startswith(("```", "~~~")):
             fence = line[:3]
-        elif (seen == 1 and line == "=======") or line.startswith(_MARKERS[seen]):
-            seen += 1
-        if seen == len(_MARKERS):
-            return True
-    return False
+        else:
+            yield line
 
 
 def located(error: XpError, where: str) -> str:

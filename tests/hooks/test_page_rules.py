@@ -49,6 +49,10 @@ def said(repo, path, text, *, before=None, mode=0o100644, limits=None):
         ("experiences/a.md", "---\nname: [\n---\n", ["front matter"]),
         ("experiences/a.md", "---\nname: a\n<<<<<<< HEAD\n=======\n>>>>>>> b\n---\n", ["front matter"]),
         ("experiences/a.md", "one\n<<<<<<< a\n=======\n>>>>>>> b\n", ["conflict markers are left in it"]),
+        ("experiences/a.md", "one\n<<<<<<< a\ntwo\n", ["conflict markers are left in it: <<<<<<<"]),
+        ("experiences/a.md", "one\n||||||| base\n>>>>>>> b\n", ["are left in it: >>>>>>>, |||||||"]),
+        ("experiences/a.md", "```\n<<<<<<< a\n=======\n>>>>>>> b\n```\n", []),
+        ("experiences/a.md", page("b"), ["its `name` is b"]),
         ("experiences/a.md", "Heading\n=======\n", []),
         ("experiences/.gitattributes", "* filter=x", [".gitattributes would tell git what to do"]),
         ("experiences/sub/.GIT/config", "x", [".GIT would tell git what to do"]),
@@ -85,6 +89,7 @@ def test_what_was_there_before_may_stay(repo):
     hidden, quoted = "a\u200bb", "```\n<<<<<<< a\n=======\n>>>>>>> b\n```\n"
     assert said(repo, "experiences/a.md", f"{hidden} more", before=hidden) == []
     assert said(repo, "experiences/a.md", f"{quoted}more\n", before=quoted) == []
+    assert said(repo, "experiences/a.md", page("b", "More."), before=page("b")) == []
 
 
 def test_what_goes_is_never_wrong(repo):

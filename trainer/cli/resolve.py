@@ -73,9 +73,9 @@ def command(  # noqa: PLR0913  # the options of the verb
     try:
         landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=decider)
     except ConflictError as error:
-        raise (
-            error if take else _undecided(error, branch, asked.left if asked.edit is _edit else {})
-        ) from error
+        if take:
+            raise
+        raise _undecided(error, branch, asked.left if asked.edit is _edit else {}) from error
     decided = [decider.decided[path] for path in sorted(decider.decided)]
     is_settled = landed.result.state in {"landed", "nothing"} and not dry_run
     is_moved = is_settled and loc.tip_of(loc.branch_ref(branch)) != before
