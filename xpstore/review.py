@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import evidence_read, frontmatter, history, patchtext, recent, recognise
+from xpstore import evidence_read, frontmatter, history, layout, patchtext, recent, recognise
 from xpstore.document import Document
 from xpstore.errors import DocumentError
 from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from xpstore.events import Entry, Stamp
     from xpstore.location import Location
@@ -40,6 +40,8 @@ class Seen:
     passed: bool | None
     score: float | None
     case: str
+    forgotten: bool = False
+    """It was removed for good (`xp forget`): only its id and how it ended are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +127,12 @@ def lessons(loc: Location, plan_id: str) -> list[Lesson]:
 def cited(loc: Location, plan_id: str) -> dict[str, Seen]:
     """Return the rollouts that a plan's records cite, by id. Raises FormatError for what is no JSON."""
     seen: dict[str, Seen] = {}
+    gone = frozenset(evidence_read.find_ids(loc, layout.TOMBSTONES, ""))
     for record in evidence_read.records(loc, plan_id).values():
         rollouts = record.get("rollouts")
         for rollout in rollouts if isinstance(rollouts, list) else ():
             if isinstance(rollout, dict) and isinstance(rollout.get("id"), str):
-                seen.setdefault(rollout["id"], _seen(rollout))
+                seen.setdefault(rollout["id"], _seen(rollout, gone))
     return seen
 
 
@@ -151,13 +154,14 @@ def _merge(row: Mapping[str, object]) -> Merge:
     return Merge(name, verdict, by, tuple(made))
 
 
-def _seen(record: dict[str, object]) -> Seen:
+def _seen(record: dict[str, object], gone: Container[str]) -> Seen:
     passed, score = record.get("passed"), record.get("score")
     return Seen(
         str(record["id"]),
         passed if isinstance(passed, bool) else None,
         score if isinstance(score, float | int) else None,
         str(record.get("case", "")),
+        record["id"] in gone,
     )
 
 

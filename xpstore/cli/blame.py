@@ -8,9 +8,9 @@ cases and notes.
 
 JSON: {"experience", "ref", "commit", "lines": [{"line", "text", "commit", "author", "date", "subject",
 "plans": [plan id], "learner": "" for people, "restored_by": commit or "", "lessons": [{"plan_id",
-"gradient_id", "confidence", "rationale", "rollouts": [{"id", "passed", "score", "case"}], "notes": [{"uri",
-"rollout", "outcome", "anchor"}]}]}], "statements": [{"first", "last", "section", "history": [{"text",
-"commit", …, "lessons"}]}]}
+"gradient_id", "confidence", "rationale", "rollouts": [{"id", "passed", "score", "case", "forgotten"}],
+"notes": [{"uri", "rollout", "outcome", "anchor"}]}]}], "statements": [{"first", "last", "section",
+"history": [{"text", "commit", …, "lessons"}]}]}
 """
 
 from __future__ import annotations

@@ -39,24 +39,33 @@ def command(  # noqa: PLR0913  # the options of the verb
     """Forget; see the module's docstring."""
     from xpstore.forget import forget
 
-    if not (dry_run or yes or sys.stdin.isatty()):
+    location = app.location()
+    if dry_run or not yes:
+        result = forget(location, rollout, dry_run=True)
+        if not dry_run:
+            _ask(ctx, result, as_json=as_json)
+            rollout = result.rollouts[0]
+    if not dry_run:
+        result = forget(location, rollout)  # before anything is written: nobody may be there to read it
+    if as_json:
+        emit({**asdict(result), "dry_run": dry_run})
+        return
+    for line in _lines(result) if dry_run or yes else ():
+        click.echo(line)
+    click.echo("Nothing was written." if dry_run else "Forgotten.")
+
+
+def _ask(ctx: click.Context, would_go: Forgotten, *, as_json: bool) -> None:
+    """Show what would go, and ask; a no ends the program. Raises UsageError where nobody can be asked."""
+    if not sys.stdin.isatty():
         raise UsageError(
             "forgetting cannot be undone", hint="Add --yes to do it, or --dry-run to see what goes."
         )
-    location = app.location()
-    result = forget(location, rollout, dry_run=True)
-    if not as_json:
-        for line in _lines(result):
-            click.echo(line)
-    if not (dry_run or yes or click.confirm("Forget it for good?", err=True)):
+    for line in () if as_json else _lines(would_go):
+        click.echo(line)
+    if not click.confirm("Forget it for good?", err=True):
         note("nothing was forgotten")
         ctx.exit(1)
-    if not dry_run:
-        result = forget(location, result.rollouts[0])
-    if as_json:
-        emit({**asdict(result), "dry_run": dry_run})
-    else:
-        click.echo("Nothing was written." if dry_run else "Forgotten.")
 
 
 def _lines(result: Forgotten) -> Iterator[str]:

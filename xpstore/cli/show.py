@@ -6,9 +6,9 @@ the branch had changed a page too, it says how both were merged, who decided, an
 
 JSON: {the keys of a commit in `xp log --json`, "diff", "lessons": [{"plan_id", "gradient_id", "experience",
 "confidence", "rationale", "added": [statement], "removed": [statement], "rollouts": [{"id", "passed",
-"score", "case"}], "notes": [{"uri", "rollout", "outcome", "anchor"}]}], "merges": [{"experience", "verdict":
-"PROVEN" or "VERIFIED", "resolved_by", "account": [{"section", "text", "side", "change", "fate", "into",
-"reason"}]}]}
+"score", "case", "forgotten"}], "notes": [{"uri", "rollout", "outcome", "anchor"}]}], "merges":
+[{"experience", "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [{"section", "text", "side",
+"change", "fate", "into", "reason"}]}]}
 """
 
 from __future__ import annotations
@@ -132,4 +132,5 @@ def _outcome(seen: Seen) -> str:
         + " "
         + paint(word, colour)
         + paint(score + case)
+        + (paint(", forgotten", "yellow") if seen.forgotten else "")
     )

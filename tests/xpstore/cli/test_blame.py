@@ -73,7 +73,8 @@ def test_json(store, taught):
     assert line["date"].endswith("Z")
     assert len(line["plans"]) == 1
     (lesson,) = line["lessons"]
-    assert lesson["rollouts"] == [{"id": ROLLOUT, "passed": False, "score": 0.5, "case": "broken lamp"}]
+    rollout = {"id": ROLLOUT, "passed": False, "score": 0.5, "case": "broken lamp", "forgotten": False}
+    assert lesson["rollouts"] == [rollout]
     assert lesson["notes"][0]["uri"] == "trajectories/00/gone.md"
     told = answer["statements"][-1]
     assert (told["first"], told["last"], told["section"]) == (9, 9, "Approach")

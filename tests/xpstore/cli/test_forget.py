@@ -65,7 +65,21 @@ def test_on_a_terminal_it_asks(store, monkeypatch, answer, code):
     assert is_on_record(store) == (code == 1)
 
 
-def test_an_unknown_rollout(store):
-    code, out, _ = store.xp("forget", "--json", "--yes", "ffff0000")
+@pytest.mark.parametrize("yes", [("--yes",), ()])
+def test_an_unknown_rollout(store, yes):
+    code, out, _ = store.xp("forget", "--json", *yes, "ffff0000")
     assert code == 1
     assert json.loads(out)["error"] == "NotFoundError"
+
+
+@pytest.mark.usefixtures("plan_id")
+def test_it_is_forgotten_before_a_word_is_written(store, monkeypatch):
+    was_there: list[bool] = []
+
+    def lines(_: object) -> list[str]:
+        was_there.append(is_on_record(store))
+        return []
+
+    monkeypatch.setattr(verb, "_lines", lines)
+    assert store.xp("forget", ROLLOUT, "--yes")[0] == 0
+    assert was_there == [False]

@@ -6,7 +6,7 @@ from tests.builders import make_plan, page, upsert
 from tests.scripted import Scripted, keeping
 from xpstore.applying import apply
 from xpstore.commit import commit
-from xpstore.evidence import EvidenceFile
+from xpstore.evidence import EvidenceFile, rollout_file
 from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.location import Location
@@ -39,7 +39,8 @@ def plan_id(store):
         confidence=0.875,
     )
     plan = make_plan(loc, upsert("ask", PAGE), gradients=(gradient,), rollouts=ROLLOUTS, subject="Ask first")
-    commit(loc, [plan], "train/x", extra_evidence=[EvidenceFile(note.uri, to_text(note).encode())])
+    files = [EvidenceFile(note.uri, to_text(note).encode()), rollout_file(ROLLOUTS[0].id, {"messages": []})]
+    commit(loc, [plan], "train/x", extra_evidence=files)
     return plan.plan_id
 
 
@@ -88,7 +89,13 @@ def test_show_json(store, plan_id):
     (lesson,) = answer["lessons"]
     assert (lesson["plan_id"], lesson["experience"], lesson["confidence"]) == (plan_id, "ask", 0.875)
     assert len(lesson["rollouts"]) == 10
-    assert lesson["rollouts"][0] == {"id": "0" * 20, "passed": False, "score": 0, "case": "case-0"}
+    assert lesson["rollouts"][0] == {
+        "id": "0" * 20,
+        "passed": False,
+        "score": 0,
+        "case": "case-0",
+        "forgotten": False,
+    }
     assert [note["outcome"] for note in lesson["notes"]] == ["failure", ""]
 
 
@@ -129,4 +136,12 @@ def test_show_says_how_a_page_was_merged_and_by_whom(store):
     assert [(f["text"], f["fate"]) for f in merge["account"]] == [
         ("- Always ask.", "dropped"),
         ("- Never ask.", "kept"),
+    ]
+
+
+def test_a_rollout_that_was_forgotten_says_so(store, plan_id):
+    assert store.xp("forget", ROLLOUTS[0].id, "--yes")[0] == 0
+    lines = store.xp("show", plan_id)[1].splitlines()
+    assert [line.strip() for line in lines if line.endswith("forgotten")] == [
+        "rollout 000000000 failed, reward 0, case case-0, forgotten"
     ]
