@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 _SHOWN = 5
+_CLAIMS = frozenset({"key", "summary", "passed", "score"})
+"""What a line says that is read as one of an evaluation."""
 _ID = re.compile("[0-9a-f]{12,64}")
 
 
@@ -45,22 +47,24 @@ def _note(loc: Location, change: Change, evidence: str | None) -> Iterator[Remar
         return
     known = set(loc.repo.blob(was.id).split(b"\n")) if was and was.is_file else set()
     for line in loc.repo.blob(now.id).split(b"\n"):
-        key = _key(line) if line not in known else ""
-        if key and line.decode("utf-8", "replace") not in _lines(loc, evidence, key, commit):
+        key = _key(line) if line not in known else None
+        if key is not None and line.decode("utf-8", "replace") not in _lines(loc, evidence, key, commit):
             yield Remark(
                 f"the note on {commit[:12]} tells of an evaluation that is not on record ({key[:12]})",
                 "xp sync pushes evidence and notes together; xp eval writes both",
             )
 
 
-def _key(line: bytes) -> str:
-    """Return the key of the evaluation that a line claims to be of; "" where it claims nothing."""
+def _key(line: bytes) -> str | None:
+    """Return the key of the evaluation that a line claims to be of; None where it claims nothing."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return ""
-    key = value.get("key", value.get("summary")) if isinstance(value, dict) else None
-    return key if isinstance(key, str) and key else ""
+        return None
+    if not isinstance(value, dict) or not _CLAIMS & value.keys():
+        return None
+    key = value.get("key", value.get("summary"))
+    return key if isinstance(key, str) else ""
 
 
 def _lines(loc: Location, evidence: str | None, key: str, commit: str) -> set[str]:

@@ -119,7 +119,9 @@ def missing(loc: Location, old: str, new: str, trust: Trust | None = None) -> li
     """
     span = [new, f"^{old}"] if old else [new]
     commits = gitcli.run(loc.repo.place, ["rev-list", "--reverse", *span]).decode().split()
-    changing = [(commit, "") for commit in commits if _changes_experiences(loc, commit)]
+    path = ["rev-list", "--ancestry-path", *span] if old else []
+    line = {old, *gitcli.run(loc.repo.place, path).decode().split()} if old else set()
+    changing = [(commit, "") for commit in commits if _changes_experiences(loc, commit, line)]
     return [found for found in _judged(loc, changing, trust) if found.state != "good"]
 
 
@@ -128,13 +130,17 @@ def trust_of(repo: Repo, allowed_signers: Path | None = None) -> Trust:
     return _trust(repo, _settings(repo), allowed_signers)
 
 
-def _changes_experiences(loc: Location, commit: str) -> bool:
+def _changes_experiences(loc: Location, commit: str, line: set[str]) -> bool:
     """Return whether a commit, or a merge into its first parent, has other experiences than before.
 
     A merge that takes its other side as it is does so too: git's own simplified history would leave it out.
+    Before is also what a parent has that is on the `line` of where the branch was, whichever parent it is:
+    a merge into another side takes back there what the branch has learned.
     """
-    before = loc.repo.commit(commit).parents[:1]
-    return _experiences(loc, commit) != (_experiences(loc, before[0]) if before else None)
+    parents = loc.repo.commit(commit).parents
+    before = [*parents[:1], *(parent for parent in parents[1:] if parent in line)]
+    now = _experiences(loc, commit)
+    return any(now != _experiences(loc, parent) for parent in before) if before else now is not None
 
 
 def _experiences(loc: Location, commit: str) -> str | None:

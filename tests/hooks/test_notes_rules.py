@@ -51,6 +51,14 @@ def test_a_forged_note_is_named(desk):
     assert len(said(desk, notes, add_line(desk, desk.main, invented), shelf)) == 3
 
 
+@pytest.mark.parametrize("key", ['"key": 7', '"key": ""', '"key": null', '"key": {"a": 1}', '"passed": 168'])
+def test_a_line_that_people_would_read_as_an_evaluation_has_a_key_of_one(desk, key):
+    notes, shelf = tips(desk)
+    line = f'{{"summary": "test 168/168", {key}}}'
+    assert len(said(desk, notes, add_line(desk, desk.main, line), shelf)) == 1
+    assert len(said(desk, notes, add_line(desk, desk.main, f"{{{key}}}"), shelf)) == 2
+
+
 def test_a_true_line_on_the_wrong_commit_is_forged_too(desk):
     worse = desk.learn("worse")
     desk.measure(worse, ["case-01"])

@@ -175,6 +175,19 @@ def test_a_server_that_asks_is_told_of_peoples_commits_and_of_merges_that_take_a
     assert old not in [f.commit for f in signatures.missing(bare, "", old, trust)]
 
 
+def test_a_merge_the_other_way_round_changes_what_the_branch_had(loc, keys):
+    place, trust = loc.repo.place, signatures.trust_of(loc.repo, keys / "allowed")
+    old = teach(loc, "refund")
+    now = teach(loc, "exchange")
+    side = git(place, "commit-tree", f"{old}^{{tree}}", "-p", old, "-m", "Code")
+    back = git(place, "commit-tree", f"{old}^{{tree}}", "-p", side, "-p", now, "-m", "Merge main")
+    later = git(place, "commit-tree", f"{old}^{{tree}}", "-p", back, "-m", "More")
+    assert [f.commit for f in signatures.missing(loc, now, later, trust)] == [back]
+    # an older side that has touched code alone changes nothing
+    merged = git(place, "commit-tree", f"{now}^{{tree}}", "-p", now, "-p", side, "-m", "Merge code")
+    assert signatures.missing(loc, now, merged, trust) == []
+
+
 def test_a_program_that_the_repository_names_is_not_run(loc, tmp_path):
     evil = tmp_path / "evil"
     evil.write_text("#!/bin/sh\ntouch " + str(tmp_path / "ran") + "\n")
