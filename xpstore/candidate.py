@@ -110,13 +110,17 @@ def request(
 
 
 def where_to(loc: Location, asked: Request) -> str:
-    """Return the commit that the branch to land on is at. Raises NotFoundError where there is none."""
+    """Return the commit that the branch to land on is at.
+
+    Raises UsageError where a branch was named that is not there, NotFoundError where the store has no main.
+    """
     old = loc.tip_of(asked.main_ref)
     if old is None:
         hint = (
             "`main` in xp.toml names it" if asked.main_ref == loc.main_ref else "git branch -a lists branches"
         )
-        raise NotFoundError(f"there is no branch {asked.main} to land on", hint=hint)
+        kind = NotFoundError if asked.main_ref == loc.main_ref else UsageError
+        raise kind(f"there is no branch {asked.main} to land on", hint=hint)
     return old
 
 

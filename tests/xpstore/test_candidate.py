@@ -87,7 +87,7 @@ def test_another_branch_to_land_on(loc: Location) -> None:
         candidate.request(loc, "release", onto="release")
     with pytest.raises(UsageError, match="xp/evidence is the evidence branch"):
         candidate.request(loc, BRANCH, onto="xp/evidence")
-    with pytest.raises(NotFoundError, match="no branch none to land on"):
+    with pytest.raises(UsageError, match="no branch none to land on"):
         candidate.where_to(loc, candidate.request(loc, BRANCH, onto="none"))
 
 

@@ -6,7 +6,8 @@ INCONCLUSIVE: neither; the answer says how many trials would decide. Progress is
 explain the gain. What was decided once is on record and is not drawn again; --trials asks an open question
 with more trials.
 
-Lessons that quote ids, names or phrases of a gate or test case are refused before anything is run.
+Lessons that quote ids, names or phrases of a gate or test case are refused before anything is run. A suite
+that is too small to reject anything is named.
 
 --self-test asks whether the gate can be trusted with these cases: the experiences of main against themselves
 must hardly ever be called progress, and a planted harm must be rejected. Nothing is written.
@@ -23,15 +24,14 @@ be measured.
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from trainer.cli.gate_options import INTERRUPTED, accept_option, options_of
+from trainer.cli.gate_options import INTERRUPTED, accept_option, again_of, options_of
 from trainer.cli.running import TRIALS, Stages, note_uncommitted, parallel_options
 from xpstore.cli.app import App, json_option, pass_app
-from xpstore.cli.output import counted, emit, note, paint, shortened
+from xpstore.cli.output import counted, emit, note, one_line, paint, shortened
 from xpstore.errors import UsageError, XpError
 from xpstore.layout import CASES
 
@@ -82,6 +82,9 @@ def command(  # noqa: PLR0913  # the options of the verb
     for name in FILES:
         _check_file(app, str(given[name]))
     if is_test:
+        if unused := [f"--{name}" for name in (*FILES, "hold", "url") if given[name]]:
+            raise UsageError(f"--self-test makes no report for {unused[0]}", hint="--json says all of it")
+
         from trainer.cli.gate_check import run_test
 
         ctx.exit(run_test(location, against, given, as_json=as_json))
@@ -91,22 +94,26 @@ def command(  # noqa: PLR0913  # the options of the verb
 def _run(  # noqa: PLR0913  # the options of the verb
     app: App, location: Location, branch: str, against: str, given: Mapping[str, object], *, as_json: bool
 ) -> int:
-    from trainer.gate.junit import junit
+    from trainer.gate.junit import junit, junit_of_nothing
     from trainer.gate.landing import LandingGate
-    from trainer.gate.markdown import markdown
+    from trainer.gate.markdown import markdown, markdown_of_nothing
     from trainer.gate.report import gate_report
     from xpstore.landing import land
 
     with Stages(INTERRUPTED) as stages:
-        ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress)
+        ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress, note)
         result = land(location, branch, onto=against, gate=ask, dry_run=True)
     if ask.gated is None:
-        return _nothing(result.candidate, as_json=as_json)
+        what = result.candidate
+        text = markdown_of_nothing(location.config.id, what.branch, what.main)
+        _write(app, str(given["markdown"]), text.encode("utf-8", "replace"))
+        _write(app, str(given["junit"]), junit_of_nothing(what.branch, what.main))
+        return _nothing(what, as_json=as_json)
     report = gate_report(
         location,
         result.candidate,
         ask.gated,
-        again=_again(app, branch, against, given),
+        again=again_of(app, branch, against, given),
         url=str(given["url"]),
     )
     if given["hold"]:
@@ -125,7 +132,7 @@ def _run(  # noqa: PLR0913  # the options of the verb
 def describe(report: GateReport) -> Iterator[str]:
     """Yield the report for people."""
     record = report.record
-    yield paint(f"{record.decision.upper()}: {record.reason}", bold=True)
+    yield paint(f"{record.decision.upper()}: {one_line(record.reason)}", bold=True)
     if report.figures:
         low, high = report.figures.low * 100, report.figures.high * 100
         yield (
@@ -134,11 +141,11 @@ def describe(report: GateReport) -> Iterator[str]:
             f" {low:+.1f} to {high:+.1f} points"
         )
     for flip in report.flips[:FLIPS_SHOWN]:
-        yield paint(f"  {flip.baseline:>6} → {flip.candidate:6}  {flip.name}")
+        yield paint(f"  {flip.baseline:>6} → {flip.candidate:6}  {one_line(flip.name)}")
     if len(report.flips) > FLIPS_SHOWN:
         yield f"  and {len(report.flips) - FLIPS_SHOWN} more cases that came out otherwise (--json lists all)"
     for quotation in report.quotations:
-        yield paint(f"  {quotation.sentence}")
+        yield paint(f"  {one_line(quotation.sentence)}")
     if report.unscored:
         yield paint(f"  {counted(len(report.unscored), 'trial')} not scored: {report.unscored[0].error}")
     cost = report.cost
@@ -151,13 +158,6 @@ def _nothing(what: LandingCandidate, *, as_json: bool) -> int:
     else:
         click.echo("Everything up-to-date")
     return 0
-
-
-def _again(app: App, branch: str, against: str, given: Mapping[str, object]) -> str:
-    """Return the command that gets the same answer."""
-    words = ["gate", branch, *(["--against", against] if against else [])]
-    words += [f"--{name}={given[name]}" for name in ("suite", "trials") if given[name]]
-    return f"{app.typed()} {' '.join(quote(word) for word in words)}"
 
 
 def _hold(location: Location, report: GateReport) -> None:

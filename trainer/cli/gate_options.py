@@ -10,6 +10,7 @@ import click
 
 from trainer.cli.running import TIME_LIMIT, TRIALS, Stages, parallel_options
 from xpstore.cli.gating import NO_GATE
+from xpstore.cli.output import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,7 +117,7 @@ def land_gated(  # noqa: PLR0913  # the options of the verb
     from trainer.gate.report import gate_report
 
     with Stages(INTERRUPTED) as stages:
-        ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress)
+        ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress, note)
         result = land(
             location, branch, onto=onto, merge=merge, dry_run=dry_run, merge_page=merge_page, gate=ask
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import click
 
-from xpstore.cli.output import counted, grouped, note, paint, progress
+from xpstore.cli.output import counted, grouped, note, one_line, paint, progress
 from xpstore.config import MOST_TRIALS
 from xpstore.errors import UsageError, XpError
 from xpstore.worktree import has_changes
@@ -131,7 +131,7 @@ def describe_stage(line: str, stage: Stage) -> Iterator[str]:
     if stage.remarks:
         yield paint(f"  {'; '.join(stage.remarks)}")
     for error, count in grouped([failure.error for failure in stage.failures], FAILURES_SHOWN):
-        cases = list(dict.fromkeys(failure.name for failure in stage.failures if failure.error == error))
+        cases = list(dict.fromkeys(one_line(f.name) for f in stage.failures if f.error == error))
         some = [*cases[:CASES_SHOWN], *(["…"] if len(cases) > CASES_SHOWN else [])]
         yield paint(f"  {count:4}  {', '.join(some)}: {error}" if some else f"  {count:4}  {error}")
 
@@ -140,7 +140,7 @@ def describe_cases(cases: tuple[CaseScore, ...]) -> Iterator[str]:
     """Yield a row per case, the worst first."""
     for case in sorted(cases, key=lambda c: (c.passed / c.n if c.n else -1.0, c.name)):
         unscored = f"  {counted(case.failures, 'trial')} not scored" if case.failures else ""
-        yield paint(f"  {f'{case.passed}/{case.n}':>7}  {case.name}{unscored}")
+        yield paint(f"  {f'{case.passed}/{case.n}':>7}  {one_line(case.name)}{unscored}")
 
 
 def write_report(app: App, name: str, value: Mapping[str, object]) -> None:

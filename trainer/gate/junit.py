@@ -51,6 +51,20 @@ def junit(report: GateReport, changes: tuple[CaseChange, ...]) -> bytes:
     ):
         ET.SubElement(properties, "property", {"name": name, "value": for_xml(value)})
     suite.extend(tests)
+    return _document(suite)
+
+
+def junit_of_nothing(branch: str, main: str) -> bytes:
+    """Return the XML document where a branch has nothing that could land."""
+    suite = ET.Element(
+        "testsuite", {"name": "xp gate", "tests": "1", "failures": "0", "errors": "0", "time": "0.0"}
+    )
+    test = ET.SubElement(suite, "testcase", {"classname": GATE, "name": "gate"})
+    ET.SubElement(test, "system-out").text = for_xml(f"{main} has all of {branch}")
+    return _document(suite)
+
+
+def _document(suite: ET.Element) -> bytes:
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)

@@ -50,6 +50,11 @@ def markdown(report: GateReport) -> str:
     return "\n".join([head, *title, *shown, tail])
 
 
+def markdown_of_nothing(store: str, branch: str, main: str) -> str:
+    """Return the report where a branch has nothing that could land."""
+    return f"{marker(store, branch)}\n## Gate: nothing to land\n\n{code(main)} has all of {code(branch)}.\n"
+
+
 def _head(report: GateReport) -> Iterator[str]:
     record = report.record
     yield marker(report.store, report.branch)

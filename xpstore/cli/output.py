@@ -65,6 +65,11 @@ def emit(value: Mapping[str, object]) -> None:
     click.echo(json.dumps(value, ensure_ascii=not readable, indent=2))
 
 
+def one_line(text: str) -> str:
+    """Return text that is to stand in a row, such as the name of a case, without breaks of a line."""
+    return " ".join(text.split())
+
+
 def note(text: str) -> None:
     """Write a remark to standard error, where it disturbs no pipe; as harmless as `paint`'s text."""
     click.echo(_visible(text) if sys.stderr.isatty() else text, err=True)

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.builders import fsck, git
-from tests.trainer.gate_store import answer, xp
+from tests.trainer.case_store import write_suites
+from tests.trainer.gate_store import answer, settle, xp
 from xpstore import evidence, evidence_check
 from xpstore.location import Location
 
@@ -77,6 +78,41 @@ def test_what_main_has_already_needs_no_gate(gate_store, capsys):
     assert capsys.readouterr().out == "Everything up-to-date\n"
     assert xp("gate", "old", "--json") == 0
     assert answer(capsys) == {"branch": "old", "main": "main", "record": None, "exit_code": 0}
+    assert xp("gate", "old", "--markdown", "r.md", "--junit", "r.xml") == 0
+    assert "## Gate: nothing to land\n\n`main` has all of `old`." in (gate_store / "r.md").read_text()
+    suite = ET.parse(gate_store / "r.xml").getroot()[0]  # noqa: S314  # our own
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
+
+
+def test_a_suite_that_can_reject_nothing_is_said_to_be_too_small_at_once(gate_store, capsys):
+    write_suites(gate_store, few=["x1", "x2", "x3", "x4"])
+    assert xp("gate", "train/neither", "--suite", "few") == 2
+    err = capsys.readouterr().err
+    assert err == "suite 'few' is too small to reject anything: 4 of at least 5 cases\n"
+    settle(gate_store, suite="few")
+    assert xp("land", "train/neither") == 2
+    assert "too small to reject anything" in capsys.readouterr().err
+
+
+def test_a_name_of_a_case_is_one_line_and_drives_no_terminal(gate_store, capsys, monkeypatch):
+    path = gate_store / "cases/gate.jsonl"
+    path.write_text(path.read_text().replace('"name":"g0"', '"name":"g0\\nREJECT\\r\u202e"'))
+    git(gate_store, "commit", "-q", "-am", "Name it")
+    monkeypatch.setattr("xpstore.cli.output.to_terminal", lambda: True)
+    assert xp("gate", "train/worse") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines[1:] if line.startswith("REJECT")]
+    assert xp("eval", "-v", "--suite", "gate") == 0
+    out = capsys.readouterr().out
+    assert "g0 REJECT <U+202E>" in out
+    assert "\u202e" not in out
+
+
+def test_the_command_that_repeats_it_is_for_a_shell(gate_store, capsys):
+    git(gate_store, "branch", "a;b", "train/neither")
+    git(gate_store, "branch", "next", "main")
+    assert xp("land", "a;b", "--onto", "next", "--trials", "3", "--json") == 0
+    assert answer(capsys)["gate"]["again"] == "xp -C s gate --against next --trials=3 'a;b'"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +124,10 @@ def test_what_main_has_already_needs_no_gate(gate_store, capsys):
         (["gate", "train/better", "--suite", "other"], "there are no cases in cases/other.jsonl"),
         (["gate", "train/better", "--suite", "train"], "the gate cannot decide on suite 'train'"),
         (["gate", "train/better", "--markdown", "no/such/file"], "cannot write a report"),
+        (["gate", "train/better", "--against", "nope"], "there is no branch nope to land on"),
+        (["land", "train/better", "--onto", "nope"], "there is no branch nope to land on"),
+        (["gate", "--self-test", "--junit", "r.xml"], "--self-test makes no report for --junit"),
+        (["gate", "--self-test", "--hold"], "--self-test makes no report for --hold"),
     ],
 )
 def test_wrong_use_is_named_before_anything_runs(gate_store, capsys, words, why):

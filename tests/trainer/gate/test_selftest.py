@@ -39,6 +39,16 @@ def test_where_nothing_harms_the_gate_measures_nothing():
     ]
 
 
+def test_where_no_trial_could_be_scored_nothing_was_measured(monkeypatch):
+    async def down(*_: object) -> None:
+        raise RuntimeError("down")
+
+    monkeypatch.setattr("tests.trainer.doubles.ScriptedExecutor._one", down)
+    found = tried(ScriptedEnvironment())
+    assert found.problems == ["nothing was measured: no trial could be scored"]
+    assert found.failures == 6 * 20 * 2
+
+
 def test_draws_that_are_not_independent_are_a_problem():
     found = tried(ScriptedEnvironment(luck=0.3)).model_copy(update={"called_progress": 9})
     assert "9 of 15 comparisons of the same experiences were called progress" in found.problems[0]
