@@ -10,7 +10,8 @@ FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lin
 more than 1,000, or ten megabytes, a fair share is studied.
 
 The commits go to a branch of their own, train/RUN; nothing is accepted until it is landed. With --land that
-happens at once, if the gate accepts what was learned (see xp land).
+happens at once, if the gate accepts what was learned (see xp land). To commit on main itself (--branch main)
+where there is a gate to ask needs --no-gate.
 
 JSON with --land also has "landing": as xp land says it, or null where nothing was learned.
 
@@ -26,6 +27,7 @@ JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": ho
 "nothing": {rollout: why}, "refused": {experience: why}, "kept": {branch: experience}, "duplicates": [as in
 xp land], "plans": [{"plan_id", "commit", "subject", "items", "lessons", "unserved": {experience: its status,
 which no agent is given}}], "report": the learner's}
+On main itself, where xp.toml names an environment, also "ungated": why nothing was measured.
 
 Exit code 1 when an evaluation is not whole (a trial could not be scored), or no rollout could be made or
 learned from; else that of the landing; 2 without FILE where xp.toml names no environment or there are no
@@ -44,6 +46,7 @@ from trainer.cli.land import Landing
 from trainer.cli.learned import describe_learned
 from trainer.cli.loop import loop_options, next_commands, run_loop
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
+from xpstore.cli.gating import NO_GATE
 from xpstore.cli.output import counted, emit, paint, progress
 from xpstore.errors import UsageError
 
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.train_report import TrainReport
+    from xpstore.location import Location
 
 PROBLEMS_SHOWN = 5
 FOR_FILES = ("branch", "again")
@@ -84,15 +88,20 @@ def command(  # noqa: PLR0913  # the options of the verb
     **loop: object,
 ) -> None:
     """Train; see the module's docstring."""
-    if dry_run or not lands:
+    is_main = bool(files) and _is_main(app, branch)
+    if dry_run or not (lands or is_main):
         why = "--dry-run lands nothing" if dry_run else "works with --land only"
         _refuse(ctx, ("lands", "accept_inconclusive", "no_gate"), why)
+    elif is_main:
+        _refuse(ctx, ("lands", "accept_inconclusive"), f"lands a branch, and --branch {branch} lands nothing")
     given = {key: loop[key] for key in ("parallel", "time_limit")}
     given |= {"accept_inconclusive": accept_inconclusive, "no_gate": no_gate}
     landing = Landing(app, given) if lands else None
     if files:
         _refuse(ctx, loop, "works without FILE only: recorded rollouts are not run")
-        ctx.exit(_train_files(app, files, branch, landing, again=again, dry_run=dry_run, as_json=as_json))
+        ungated = _ungated(app, no_gate=no_gate) if is_main and not dry_run else ""
+        options = {"again": again, "dry_run": dry_run, "as_json": as_json}
+        ctx.exit(_train_files(app, files, branch, landing, ungated, **options))
     _refuse(ctx, FOR_FILES, "works with FILE only: a run names its branch, and --seed makes another run")
     ctx.exit(run_loop(app, loop, landing, dry_run=dry_run, as_json=as_json))
 
@@ -105,11 +114,40 @@ def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
             raise UsageError(f"{param.opts[0]} {why}", hint=f"See '{ctx.command_path} --help'.")
 
 
+def _is_main(app: App, branch: str | None) -> bool:
+    """Return whether a branch that was typed is the one that agents read from."""
+    location = app.location()
+    return branch is not None and location.branch_ref(branch) == location.main_ref
+
+
+def _ungated(app: App, *, no_gate: bool) -> str:
+    """Return why nothing measures what goes to main itself; "" where the store has nothing to measure with.
+
+    Raises UsageError where there is a gate to ask.
+    """
+    location = app.location()
+    tip = location.tip_of(location.main_ref)
+    if tip is None or not location.config_at(tip).environment.name:
+        return ""
+
+    from trainer.gate.measure import ungateable
+
+    why = NO_GATE if no_gate else ungateable(location, tip)
+    if not why:
+        main = location.config.main
+        raise UsageError(
+            f"{main} has a gate, and --branch {main} would go past it",
+            hint="--land asks it, --no-gate goes without it, on record; or train on another branch",
+        )
+    return why
+
+
 def _train_files(  # noqa: PLR0913  # the options that FILE takes
     app: App,
     files: tuple[str, ...],
     branch: str | None,
     landing: Landing | None,
+    ungated: str,
     *,
     again: bool,
     dry_run: bool,
@@ -136,16 +174,29 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
         )
     if landing and report.plans:
         landing.land(report.branch)
+    if ungated and report.plans:
+        _put_on_record(app.location(), report, ungated)
     code = report.exit_code or (landing.exit_code if landing else 0)
     if as_json:
-        more = {"landing": landing.answer} if landing else {}
+        more = {"landing": landing.answer} if landing else {"ungated": ungated} if ungated else {}
         emit({**report.model_dump(mode="json"), **more, "exit_code": code})
     else:
         for line in describe(report, main, app, lands=landing is not None):
             click.echo(line)
         for line in landing.lines() if landing else ():
             click.echo(line)
+        if ungated and report.plans:
+            click.echo(paint(f"  no gate: {ungated}"))
     return code
+
+
+def _put_on_record(location: Location, report: TrainReport, ungated: str) -> None:
+    """Note that what was learned has landed without a gate."""
+    from xpstore import gate_record
+
+    first, last = (location.repo.commit(report.plans[at].commit) for at in (0, -1))
+    against = next(iter(first.parents), last.id)
+    gate_record.write(location, gate_record.ungated(location, last.id, against, ungated))
 
 
 def describe(report: TrainReport, main: str, app: App, *, lands: bool = False) -> Iterator[str]:

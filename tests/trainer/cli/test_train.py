@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import identify
+from tests.e2e.bad import rollouts as telling
+from tests.trainer.case_store import write_suites
 from trainer.cli.train import describe
 from trainer.domain import RolloutFailure
 from trainer.train_report import PlanSummary, TrainReport
+from xpstore import evidence, gate_record
 from xpstore.cli.app import App
 from xpstore.cli.main import run
 from xpstore.location import Location
@@ -172,6 +176,48 @@ def test_a_dry_run_writes_nothing(store, capsys):
     assert run(["-C", "s", "train", "-n", "rollouts.jsonl"]) == 0
     assert Location.find(store).repo.refs() == before
     assert "4 rollouts, 2 passed" in capsys.readouterr().out
+
+
+def with_environment(store: Path, *cases: str) -> Location:
+    identify(store)
+    config = store / "xp.toml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text + '\n[environment]\nname = "scripted"\n', encoding="utf-8")
+    write_suites(store, **({"gate": [*cases]} if cases else {"test": ["one"]}))
+    return Location.find(store)
+
+
+@pytest.mark.parametrize("main", ["main", "refs/heads/main"])
+def test_main_is_not_trained_on_past_its_gate(store, capsys, main):
+    loc = with_environment(store, "one")
+    before = loc.repo.refs()
+    assert run(["-C", "s", "train", "rollouts.jsonl", "--branch", main]) == 2
+    assert "error: main has a gate" in capsys.readouterr().err
+    assert run(["-C", "s", "train", "rollouts.jsonl", "--branch", main, "--land"]) == 2
+    assert loc.repo.refs() == before
+    assert run(["-C", "s", "train", "rollouts.jsonl", "--branch", main, "--dry-run"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("cases", "options", "why"),
+    [
+        (["one"], ["--no-gate"], "--no-gate was given"),
+        ([], [], "the store has no cases in cases/gate.jsonl"),
+    ],
+)
+def test_what_goes_to_main_without_a_measurement_is_on_record(store, capsys, cases, options, why):
+    loc = with_environment(store, *cases)
+    old = loc.repo.ref("refs/heads/main")
+    file = str(telling(store.parent / "telling.jsonl"))
+    capsys.readouterr()
+    assert run(["-C", "s", "train", file, "--branch", "main", *options, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["ungated"], bool(answer["plans"])) == (why, True)
+    (path,) = evidence.listing(loc, "gates")
+    record = gate_record.read(loc, path)
+    assert record is not None
+    assert (record.against, record.candidate) == (old, answer["plans"][-1]["commit"])
+    assert (record.decided_by, record.reason) == ("none", why)
 
 
 @pytest.mark.usefixtures("store")
