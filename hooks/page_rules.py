@@ -82,6 +82,8 @@ def _page(repo: Repo, change: Change, name: str, limits: Limits) -> Iterator[Rem
             f"{where}: conflict markers are left in it: {', '.join(left)}",
             "decide what stays, and take them out; in a fenced block they are a quotation",
         )
+    for pair in set(page_check.opposites(text, where)) - set(_opposites(before, where)):
+        yield Remark(f"{where}: {pair}", "agents read both: decide which one stays", blocks=False)
     said, was = _said_name(text, where), _said_name(before, where)
     if said not in {"", name, was}:
         yield Remark(f"{where}: its `name` is {said}", f"the file's name counts: say {name}", blocks=False)
@@ -91,6 +93,13 @@ def _markers(text: str) -> set[str]:
     """Return the kinds of conflict markers outside of fences; seven = alone may underline a heading."""
     found = (_MARKER.fullmatch(line) for line in page_check.unfenced(text))
     return {match[1] for match in found if match}
+
+
+def _opposites(before: str, where: str) -> list[str]:
+    try:
+        return list(page_check.opposites(before, where))
+    except XpError:
+        return []
 
 
 def _said_name(text: str, where: str) -> str:

@@ -155,7 +155,7 @@ class _Search:
         change = self.changes[name]
         known = {said.text for said in self._said(change.before)}
         added = [said for said in self._said(change.after) if said.text not in known]
-        met: list[Duplicate] = []
+        met = list(self._opposed(name, added, change.after))
         for one in added:
             if len(one.words) < WORDS:
                 continue
@@ -165,6 +165,15 @@ class _Search:
         whole = self._whole(name, added, met) if change.before is None else []
         covered = {one.other for one in whole}
         return [*whole, *(d for d in met if d.kind != "statement" or d.other not in covered)]
+
+    def _opposed(self, name: str, added: Iterable[Said], text: str | None) -> Iterator[Duplicate]:
+        """Yield what the same page commands to the contrary of what is added."""
+        said, new = {one.text: one for one in self._said(text)}, {one.text for one in added}
+        for pair in polarity.contradictions(said):
+            one, two = sorted((said[text] for text in pair), key=lambda s: s.text not in new)
+            if one.text in new:
+                share = round(similarity(one, two), 3)
+                yield Duplicate("contradiction", name, name, one.text, two.text, share)
 
     def compared(self, name: str, one: Said, other: str, two: Said) -> Duplicate | None:
         """Return what two statements have in common; None where that is too little."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xpstore import layout
+from xpstore import layout, polarity
+from xpstore.document import Document
 from xpstore.errors import InvalidNameError, LimitError, RefusedError, XpError
 from xpstore.guards import check_text
 from xpstore.names import check_name, fold
@@ -29,7 +30,8 @@ class Pages:
     problems: list[str] = field(default_factory=list)
     """What no plan may write: names, links, invisible text; and files that cannot be read."""
     notes: list[str] = field(default_factory=list)
-    """Pages over a limit of xp.toml, which may have been lowered since; they are not served."""
+    """Pages over a limit of xp.toml, which may have been lowered since: they are not served. And pages that
+    command opposite things."""
 
 
 def check(loc: Location, commit: str) -> Pages:
@@ -52,6 +54,7 @@ def check(loc: Location, commit: str) -> Pages:
                 found.problems.append(located(error, where))
             else:
                 found.problems.extend([f"{where}: {problem}"] if problem else [])
+                found.notes.extend([] if problem else _opposites(here, entry, where))
     return found
 
 
@@ -88,6 +91,17 @@ def has_conflict(text: str) -> bool:
         if seen == len(_MARKERS):
             return True
     return False
+
+
+def opposites(text: str, where: str) -> Iterator[str]:
+    """Yield, in words, the pairs of statements of a page that command opposite things."""
+    statements = Document.parse(text, where).statements()
+    for first, second in polarity.contradictions(s.key for s in statements):
+        yield f"{first[:80]!r} and {second[:80]!r} command opposite things"
+
+
+def _opposites(loc: Location, entry: Entry, where: str) -> list[str]:
+    return [f"{where}: {pair}" for pair in opposites(loc.repo.blob(entry.id).decode(), where)]
 
 
 def unfenced(text: str) -> Iterator[str]:

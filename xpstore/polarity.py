@@ -81,10 +81,16 @@ def contradict(a: Command, b: Command) -> bool:
 
 def contradictions(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield every pair of statements that command opposite things."""
-    commands = [(text, command(text)) for text in texts]
-    for (first, one), (second, other) in combinations(commands, 2):
-        if contradict(one, other):
-            yield first, second
+    known = [(text, command(text)) for text in texts]
+    alike: dict[tuple[str, ...], list[int]] = {}  # a page may have thousands: only these can contradict
+    for at, (_, one) in enumerate(known):
+        alike.setdefault(("words", one.condition, one.words), []).append(at)
+        if one.condition and one.tool:
+            alike.setdefault(("tool", one.condition, one.tool), []).append(at)
+    pairs = {pair for places in alike.values() for pair in combinations(places, 2)}
+    for first, second in sorted(pairs):
+        if contradict(known[first][1], known[second][1]):
+            yield known[first][0], known[second][0]
 
 
 def _folded(text: str) -> str:

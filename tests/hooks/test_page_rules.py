@@ -53,6 +53,11 @@ def said(repo, path, text, *, before=None, mode=0o100644, limits=None):
         ("experiences/a.md", "one\n||||||| base\n>>>>>>> b\n", ["are left in it: >>>>>>>, |||||||"]),
         ("experiences/a.md", "```\n<<<<<<< a\n=======\n>>>>>>> b\n```\n", []),
         ("experiences/a.md", page("b"), ["its `name` is b"]),
+        (
+            "experiences/a.md",
+            page("a", "Always ask.", "Never ask."),
+            ["'Never ask.' command opposite"],
+        ),
         ("experiences/a.md", "Heading\n=======\n", []),
         ("experiences/.gitattributes", "* filter=x", [".gitattributes would tell git what to do"]),
         ("experiences/sub/.GIT/config", "x", [".GIT would tell git what to do"]),

@@ -104,6 +104,14 @@ def test_opposites_are_named_as_a_contradiction(one, other):
     assert met == ("contradiction", "new", "old")
 
 
+def test_opposites_in_one_page_are_named_where_one_of_them_is_new():
+    old, both = page("a", "Always ask."), page("a", "Always ask.", "Never ask.")
+    with shelf(a=old) as index:
+        (met,) = find({"a": Change(old, both)}, [index])
+        assert (met.kind, met.page, met.other, met.text) == ("contradiction", "a", "a", "- Never ask.")
+        assert find({"a": Change(both, f"{both}- More.\n")}, [index]) == ()
+
+
 def test_short_statements_and_other_lessons_are_nothing():
     assert found({"new": new("Be short.", "Always ask.")}, old=page("old", "Be short.", "Always ask.")) == []
     lessons = {desk: page(desk, *texts) for desk, texts in DESKS.items()}

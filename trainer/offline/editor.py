@@ -13,6 +13,7 @@ from trainer.offline.learn import Learned, Learning, learn
 from trainer.offline.page import Entry, new_page, page_name, refreshed, with_entry, without
 from trainer.offline.report import report, why_nothing
 from trainer.offline.wording import confidence, is_instructed, rationale, statement
+from xpstore import polarity
 from xpstore.document import Document
 from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
@@ -73,9 +74,13 @@ def edit(
     cited = {i for g in gradients for i in g.rollouts}
     return EditResult(
         gradients=gradients,
-        nothing=why_nothing(learning, facts, cited, {u.partition(": ")[2] for u in editing.undone}),
-        report=report(learning, editing.undone),
+        nothing=why_nothing(learning, facts, cited, _sentences(editing.undone), _sentences(editing.opposed)),
+        report=report(learning, editing.undone, editing.opposed),
     )
+
+
+def _sentences(kept_away: Iterable[str]) -> set[str]:
+    return {line.partition(": ")[2] for line in kept_away}
 
 
 class _Editing:
@@ -96,6 +101,8 @@ class _Editing:
         self._again: dict[frozenset[str], frozenset[str]] = {}
         self.undone: list[str] = []
         """Lessons that hold and stay away because somebody undid them."""
+        self.opposed: list[str] = []
+        """Lessons that hold and stay away because a person wrote the opposite."""
         instructions = "\n".join(sorted({f.system for f in facts}))
         for learned in learning.lessons:
             lesson = learned.lesson
@@ -143,10 +150,19 @@ class _Editing:
                 yield self._proposed(MemoryFile(name=current.name, content=text), before, one)
 
     def _is_allowed(self, name: str, wanted: _Wanted, current: Experience | None) -> bool:
-        """Say no to what was undone, unless rollouts that the undone plans did not cite teach it again."""
+        """Say no to what contradicts a person's word in the page, and to what was undone.
+
+        What was undone comes back where rollouts that the undone plans did not cite teach it again.
+        """
         key = wanted.entry.key
-        if current is not None and any(s.key == key for s in current.document.statements()):
-            return True
+        if current is not None:
+            there = {s.key for s in current.document.statements()}
+            if key in there:
+                return True
+            people = there - self._history.learner_statements.get(name, frozenset())
+            if any(polarity.contradict(polarity.command(key), polarity.command(p)) for p in people):
+                self.opposed.append(f"{name}: {key}")
+                return False
         undone = [u for u in self._history.undone if u.experience == name and u.key == key]
         if not undone:
             return True

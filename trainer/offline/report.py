@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from trainer.offline.learn import Learned, Learning
 
 
-def report(learning: Learning, undone: Sequence[str]) -> dict[str, JsonValue]:
+OPPOSED = "contradicts what a person wrote"
+
+
+def report(learning: Learning, undone: Sequence[str], opposed: Sequence[str] = ()) -> dict[str, JsonValue]:
     """Return counts per family and reason, the lessons with their figures, and the pooled table."""
     dropped: dict[str, Counter[str]] = {}
     for lesson, why in _reasons(learning).items():
         dropped.setdefault(lesson.family, Counter())[why] += 1
     for family, count in learning.untested.items():
         dropped.setdefault(family, Counter())["too little support, or the same as another"] += count
+    sentences = {line.partition(": ")[2] for line in opposed}
+    for learned in learning.lessons:
+        if learned.lesson.sentence() in sentences:
+            dropped.setdefault(learned.lesson.family, Counter())[OPPOSED] += 1
     bench = learning.bench
     return {
         "rollouts": len(bench.corpus.rollouts) if bench else 0,
@@ -35,6 +42,7 @@ def report(learning: Learning, undone: Sequence[str]) -> dict[str, JsonValue]:
         "kept": [_row(learned) for learned in learning.lessons],
         "dropped": {family: dict(sorted(found.items())) for family, found in sorted(dropped.items())},
         "undone": list(undone),
+        "opposed": list(opposed),
         "pooled": _table(pooled(learning.lessons)),
     }
 
@@ -58,15 +66,24 @@ def _reasons(learning: Learning) -> dict[Lesson, str]:
 
 
 def why_nothing(
-    learning: Learning, facts: Iterable[Facts], cited: Collection[str], undone: Collection[str] = ()
+    learning: Learning,
+    facts: Iterable[Facts],
+    cited: Collection[str],
+    undone: Collection[str] = (),
+    opposed: Collection[str] = (),
 ) -> dict[str, str]:
     """Return rollout id → why no gradient cites it, one sentence each.
 
-    `undone` has the sentences of lessons that hold and stay away because somebody undid them.
+    `undone` has the sentences of lessons that hold and stay away because somebody undid them, `opposed` of
+    those that contradict what a person wrote.
     """
-    standing = [learned for learned in learning.lessons if learned.lesson.sentence() not in undone]
+    away = {*undone, *opposed}
+    standing = [learned for learned in learning.lessons if learned.lesson.sentence() not in away]
     supporting = {i for learned in standing for i in learned.support}
     removed = {i for learned in learning.lessons for i in learned.support} - supporting
+    denied = {
+        i for learned in learning.lessons if learned.lesson.sentence() in opposed for i in learned.support
+    }
     bench = learning.bench
     if bench is None:
         return {}
@@ -83,6 +100,8 @@ def why_nothing(
             found[f.id] = "it has no messages"
         elif f.id in supporting:
             found[f.id] = "what it shows stands in the experiences already"
+        elif f.id in removed & denied:
+            found[f.id] = f"the lesson that it supports {OPPOSED}"
         elif f.id in removed:
             found[f.id] = "the lesson that it supports was undone here"
         elif not f.calls:

@@ -104,6 +104,18 @@ def test_statements_of_people_are_never_touched(evidence: list[RolloutAnalysis])
     assert keys(after(gradient)) == {"Be kind.", RULE}
 
 
+def test_a_lesson_that_contradicts_a_person_stays_away(evidence: list[RolloutAnalysis]) -> None:
+    """Two opposite commands in one page help nobody; the person's word wins."""
+    page = after(edit(evidence).gradients[0])
+    opposite = RULE.replace("Do not call", "Call")
+    edited = page.replace(RULE, opposite)
+    found = edit(evidence, pages(("cancel-order", edited)), learner_statements={"cancel-order": keys(page)})
+    assert found.gradients == ()
+    assert found.report["opposed"] == [f"cancel-order: {RULE}"]
+    assert found.report["dropped"]["decision"]["contradicts what a person wrote"] == 1  # type: ignore[index,call-overload]
+    assert "the lesson that it supports contradicts what a person wrote" in found.nothing.values()
+
+
 def test_a_lesson_that_no_longer_holds_is_removed(evidence: list[RolloutAnalysis]) -> None:
     stale = "Do not call `cancel_order` twice for the same `order_id`."
     page = after(edit(evidence).gradients[0]).replace("## Reflect\n\n", f"## Reflect\n\n- {stale}\n")
