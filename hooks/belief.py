@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hooks.trust import SIGNERS
+from trainer.environment import world_id
 from trainer.suite import load_suites, suite_digest
 from xpstore import evaluation, gate_record, layout, signing
 from xpstore.errors import XpError
@@ -112,6 +113,11 @@ class Court:
             raise Disbelief("its evaluations are of other cases than it says", _GATE)
         if (before.key.experiences, after.key.experiences) != (record.baseline, record.experiences):
             raise Disbelief("its evaluations are of other experiences than it says", _GATE)
+        world = world_id(self._loc.config.environment)  # its agent and code are the same on both sides
+        if world and after.key.environment != world:
+            raise Disbelief(
+                f"it was measured in {after.key.environment or 'no world'}, main names {world}", _GATE
+            )
         try:
             again = decide(before, after, self._loc.config.gate, record.look)
         except XpError as error:

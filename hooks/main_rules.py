@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_STEPS = 1_000
 """Commits of one push whose experiences are looked at one by one."""
 _SHOWN = 10
+_RULES = ("gate", "limits", "environment", "evaluation", "sign", "duplicates")
+"""The tables of xp.toml that say how a candidate is measured and judged."""
 
 
 def guarded(repo: Repo, ref: str, commit: str) -> list[Location]:
@@ -52,15 +54,17 @@ def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust)
     if not loc.repo.is_ancestor(old, new):
         hint = f"git pull --rebase, or xp sync; git revert undoes what is on {main}"
         return [Remark(f"{main} only moves forward: {new[:12]} does not contain {old[:12]}", hint)]
-    moved = _settings(loc, new, frees_gate=trust.frees_gate)
-    if moved:
-        return moved
+    changed = [] if trust.frees_gate else _rules(loc, old, new)
+    if changed:
+        return changed
     before, after = experiences_at(loc, old), experiences_at(loc, new)
     line = [*_line(loc, old, new)]
     if before == after:
         return [*_signatures(loc, old, new, trust), *line][:_SHOWN]
     found = [*_pages(loc, before, new), *_signatures(loc, old, new, trust)][:_SHOWN]
-    return [*(found or _gate(loc, old, new, evidence, trust)), *line]
+    if not found and trust.needs_gate:
+        found = _gate(loc, old, new, evidence, trust)
+    return [*found, *line]
 
 
 def _line(loc: Location, old: str, new: str) -> Iterator[Remark]:
@@ -71,22 +75,22 @@ def _line(loc: Location, old: str, new: str) -> Iterator[Remark]:
         yield Remark(text, "git pull --rebase keeps it straight", blocks=False)
 
 
-def _settings(loc: Location, new: str, *, frees_gate: bool) -> list[Remark]:
+def _rules(loc: Location, old: str, new: str) -> list[Remark]:
     """Return what a push would change of the store so that the next one is checked by other rules."""
-    hint = "the server's owner can move a store: by git itself, on the server"
-    found, unreadable = stores_at(loc.repo, loc.repo.commit(new).tree)
-    same = [there for there in found if there.config.id == loc.config.id]
-    if not same:
-        why = f": {unreadable.message}" if unreadable else ""
-        return [Remark(f"the push takes the store {loc.config.id} away from {loc.config.main}{why}", hint)]
-    here = next((there for there in same if there.prefix == loc.prefix), same[0])
-    for key in ("main", "name"):
-        if getattr(here.config, key) != getattr(loc.config, key):
-            return [Remark(f"the push changes `{key}` of xp.toml, by which the store is known here", hint)]
-    if here.config.gate != loc.config.gate and not frees_gate:
-        allow = "where that is wanted: git config xp.allowGateChange true, on the server, until it is pushed"
-        return [Remark("the push changes [gate] of xp.toml, by which the next push would be judged", allow)]
-    return []
+    here, suite = loc.at(new), f"{layout.CASES}/{loc.config.gate.suite}.jsonl"
+    config = loc.config_at(new)
+    changed = [
+        f"[{name}] of xp.toml" for name in _RULES if getattr(config, name) != getattr(loc.config, name)
+    ]
+    before, after = (
+        at.repo.entry(at.repo.commit(commit).tree, at.in_tree(suite))
+        for at, commit in ((loc, old), (here, new))
+    )
+    changed += [suite] if before != after else []
+    if not changed:
+        return []
+    allow = "where that is wanted: git config xp.allowGateChange true, on the server, until it is pushed"
+    return [Remark(f"the push changes {', '.join(changed)}, by which the next push would be judged", allow)]
 
 
 def _pages(loc: Location, before: str, new: str) -> Iterator[Remark]:
@@ -174,7 +178,12 @@ def _why(
             f"{what} stay: the gate has compared these with {others[-1].baseline[:12]}, not with {start[:12]}"
         )
         return Remark(text, "xp land brings the branch up to date and measures it again")
-    return Remark(
-        f"{what} stay: no gate has looked at exactly these ({end[:12]})",
-        "xp land BRANCH measures and lands; xp sync pushes main together with its evidence",
-    )
+    text = f"{what} stay: no gate has looked at exactly these ({end[:12]})"
+    return Remark(text, _MEASURED if loc.config.environment.name else _UNMEASURABLE)
+
+
+_MEASURED = "xp land BRANCH measures and lands; xp sync pushes main together with its evidence"
+_UNMEASURABLE = (
+    "xp.toml names no [environment] to measure in: the server's owner lets one come (git config"
+    " xp.allowGateChange true, on the server), or takes experiences without a gate (xp.requireGate false)"
+)

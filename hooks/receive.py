@@ -9,10 +9,10 @@ yet; git keeps them apart until the push is accepted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hooks import growth, main_rules, notes_rules
+from hooks import growth, main_rules, notes_rules, ref_rules, store_rules
 from hooks.remark import Remark
 from xpstore import layout
 from xpstore.config import FORMAT, StoreConfig
@@ -55,30 +55,56 @@ def update(ref: str, old: str, new: str) -> Update:
 
 def check(repo: Repo, updates: Sequence[Update], trust: Trust) -> list[Remark]:
     """Return what speaks against a push; all of it, so that it can be put right at once."""
+    real = [replace(each, ref=ref_rules.target(repo, each.ref)) for each in updates]
+    pushed = {each.ref: each.new for each in real}
     return [
-        Remark(f"{each.ref.removeprefix(layout.HEADS)}: {remark.text}", remark.hint, blocks=remark.blocks)
-        for each in updates
-        for remark in _check(repo, each, {u.ref: u.new for u in updates}, trust)
+        Remark(f"{_called(said, each)}: {remark.text}", remark.hint, blocks=remark.blocks)
+        for said, each in zip(updates, real, strict=True)
+        for remark in _check(repo, each, pushed, trust)
     ]
 
 
+def _called(said: Update, real: Update) -> str:
+    name, ref = (each.ref.removeprefix(layout.HEADS) for each in (said, real))
+    return name if name == ref else f"{name} (another name of {ref} here)"
+
+
 def _check(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust) -> Iterator[Remark]:
-    if match := _EVIDENCE.fullmatch(each.ref):
-        loc = _store(repo, match[1])
+    evidence, notes = _EVIDENCE.fullmatch(each.ref), _NOTES.fullmatch(each.ref)
+    is_branch = each.ref.startswith(layout.HEADS)
+    if (is_branch or notes) and each.new and (bad := ref_rules.not_a_commit(repo, each.new)):
+        yield bad
+    elif evidence:
+        loc = _store(repo, evidence[1])
         if each.new is None:
             yield Remark("evidence is for good, it cannot be deleted", "xp forget removes a rollout")
         else:
             yield from growth.check(loc, each.old, each.new)
-    elif match := _NOTES.fullmatch(each.ref):
-        loc = _store(repo, match[1])
+    elif notes:
+        loc = _store(repo, notes[1])
         if each.new is not None:
             yield from notes_rules.check(loc, each.old, each.new, _evidence(loc, pushed))
-    elif each.ref.startswith(layout.HEADS):
-        yield from _branch(repo, each, pushed, trust)
+    else:
+        yield from _name(repo, each, pushed)
+        if is_branch:
+            yield from _branch(repo, each, pushed, trust)
+
+
+def _name(repo: Repo, each: Update, pushed: dict[str, str | None]) -> Iterator[Remark]:
+    branch = ref_rules.branch_in_place_of(each.ref) if each.new else None
+    tip = (pushed.get(branch) or repo.ref(branch)) if branch else None
+    if branch and tip and (_EVIDENCE.fullmatch(branch) or main_rules.guarded(repo, branch, tip)):
+        short = branch.removeprefix(layout.HEADS)
+        yield Remark(f"git would take it for the branch {short}, which xp reads", "choose another name")
 
 
 def _branch(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust) -> Iterator[Remark]:
     known = main_rules.guarded(repo, each.ref, each.old) if each.old else []
+    if known and each.old and each.new:
+        moved = store_rules.check(repo, each.old, each.new, allows_new=trust.allows_stores)
+        if moved:
+            yield from moved
+            return
     ids = {loc.config.id for loc in known}
     for loc in main_rules.guarded(repo, each.ref, each.new) if each.new else ():
         if loc.config.id not in ids and each.new:

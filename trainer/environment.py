@@ -135,6 +135,12 @@ class World:
     """The name, and a hash of the options where there are any; part of the evaluation key."""
 
 
+def world_id(settings: EnvironmentSettings) -> str:
+    """Return what `World.id` is for these settings, installed or not; "" where they name no environment."""
+    options = dict(settings.options)
+    return f"{settings.name}#{content_id(options)[:8]}" if options and settings.name else settings.name
+
+
 def world_of(settings: EnvironmentSettings) -> World:
     """Return the environment that a store names. Raises UsageError where it names none, and as above."""
     if not settings.name:
@@ -142,6 +148,4 @@ def world_of(settings: EnvironmentSettings) -> World:
             "this store names no environment, so there is nothing to run its cases in",
             hint='write `[environment]` and `name = "…"` into xp.toml; `xp train FILE` needs none',
         )
-    options = dict(settings.options)
-    name = f"{settings.name}#{content_id(options)[:8]}" if options else settings.name
-    return World(load_environment(settings.name, options), name)
+    return World(load_environment(settings.name, dict(settings.options)), world_id(settings))

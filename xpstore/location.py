@@ -75,14 +75,15 @@ class Location:
         """Return the full ref of a branch given by its short or full name.
 
         Raises UsageError for what `git check-ref-format --branch` refuses: such a ref could be made, but git
-        takes its name for an option, or for what is checked out.
+        takes its name for an option, or for what is checked out. So it does for a name that is the beginning
+        of a full one: `heads/main` is main.
         """
         short = branch.removeprefix(layout.HEADS)
         readable = short.encode("utf-8", "replace").decode()
-        if short == "HEAD" or short.startswith("-") or short != readable:
+        if short in {"HEAD", "@"} or short.startswith(("-", "heads/", "refs/")) or short != readable:
             raise UsageError(
                 f"{branch!r} is no name for a branch",
-                hint="choose a name in UTF-8, not HEAD, that starts with no '-'",
+                hint="choose a name in UTF-8, not HEAD or @, that starts with no '-', heads/ or refs/",
             )
         self.repo.check_ref(f"{layout.HEADS}{short}")
         return f"{layout.HEADS}{short}"
@@ -119,7 +120,7 @@ class Location:
         tree = self.repo.commit(commit_id).tree
         if self._is_here(tree, self.prefix):
             return self
-        moved = next((p for p in _config_folders(self.repo, tree) if self._is_here(tree, p)), self.prefix)
+        moved = next((p for p in config_folders(self.repo, tree) if self._is_here(tree, p)), self.prefix)
         return replace(self, prefix=moved)
 
     def config_at(self, commit_id: str) -> StoreConfig:
@@ -158,7 +159,7 @@ def stores(repo: Repo) -> list[Location]:
 def stores_at(repo: Repo, tree: str) -> tuple[list[Location], FormatError | None]:
     """Return the stores in a tree, sorted by folder, and why the last of the unreadable files is none."""
     found, unreadable = [], None
-    for prefix in _config_folders(repo, tree):
+    for prefix in config_folders(repo, tree):
         try:
             config = _config_at(repo, tree, prefix)
         except FormatError as error:  # perhaps another program's xp.toml
@@ -193,7 +194,7 @@ def _text(file: Path) -> str:
         raise RepositoryError(f"cannot read {file}: {error.strerror or error}", hint="check it") from error
 
 
-def _config_folders(repo: Repo, tree: str) -> list[str]:
+def config_folders(repo: Repo, tree: str) -> list[str]:
     """Return the folders of a tree that have an xp.toml; git lists big trees faster than we walk them."""
     out = gitcli.run(repo.place, ["ls-tree", "-r", "-z", "--full-tree", "--name-only", tree])
     paths = [PurePosixPath(path) for path in gitcli.records(out)]

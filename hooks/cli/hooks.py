@@ -47,7 +47,12 @@ def install_command(  # noqa: PLR0913  # the options of the verb
     format, `namespaces="xp-gate"`) whose decisions of the gate are believed; where these are made,
     `xp.signGates true` signs them with user.signingKey. `xp gate --hold` on the server needs neither. What is
     signed or held was measured there; `xp.ownFigures true` reuses nothing else in any gate (CI sets it).
-    xp.allowGateChange lets a push change [gate] of xp.toml, xp.requireSignatures asks for signed commits.
+    xp.requireSignatures asks for signed commits. No push changes by what the next one is judged ([gate],
+    [limits], [environment], [evaluation], [sign] and [duplicates] of xp.toml, the cases of the gate):
+    xp.allowGateChange true lets it. On a branch that agents read, no push brings a store more
+    (xp.allowNewStores true lets it), a second xp.toml with a store's id, or another store into a store's
+    folder; a store moves to a new folder as it is. Names that git would take for such a branch, as a tag
+    `main`, are refused. xp.requireGate false takes experiences that no gate has accepted.
     --hook update is for servers that allow nothing else: evidence must be pushed before main then.
 
     JSON: {"hooks": [{"hook", "action": "installed", "chained", "renewed" or "unchanged", "kept"}],

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hooks.belief import HELD, Court, Disbelief
@@ -8,6 +10,7 @@ from tests.builders import git
 from tests.gated import HARM, make_key
 from xpstore import evidence, gate_record, signing
 from xpstore.gate_signature import NAMESPACE
+from xpstore.location import Location
 
 
 def signers(desk, *, namespace="xp-gate"):
@@ -159,3 +162,12 @@ def test_the_thresholds_are_those_of_main_and_not_those_of_the_record(desk):
     record = desk.gate(old, new, HARM, policy=lenient, decision="accept")
     desk.sign(record)
     assert why_not(desk, old, record).startswith("decided again, the gate says reject")
+
+
+def test_figures_of_another_world_than_main_names_do_not_count(desk):
+    config = desk.root / "xp.toml"
+    config.write_text(f'{config.read_text()}\n[environment]\nname = "easy"\n')
+    git(desk.root, "commit", "-q", "-a", "-m", "Name a world")
+    there = replace(desk, loc=Location.find(desk.root))
+    old, new = candidate(there)
+    assert why_not(there, old, there.accepted(old, new)) == "it was measured in no world, main names easy"

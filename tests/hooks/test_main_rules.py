@@ -20,13 +20,12 @@ def plain(desk_template, tmp_path):
     return copied(desk_template, tmp_path)
 
 
-def said(desk, old, new, *, frees_gate=False, wants_signed=False):
+def said(desk, old, new, **trusted):
     signers = desk.key.with_name("signers")
     signers.write_text(f"ci {desk.key.with_suffix('.pub').read_text()}")
     shelf = desk.loc.repo.ref(desk.loc.evidence_ref)
     (loc,) = main_rules.guarded(desk.loc.repo, "refs/heads/main", old)
-    trust = Trust(signers, frees_gate=frees_gate, wants_signed=wants_signed)
-    return [r.text for r in main_rules.check(loc, old, new, shelf, trust)]
+    return [r.text for r in main_rules.check(loc, old, new, shelf, Trust(signers, **trusted))]
 
 
 def commit(desk, path, text, message="Edit"):
@@ -130,32 +129,61 @@ def test_main_only_moves_forward(plain):
     assert said(plain, new, old) == [f"main only moves forward: {old[:12]} does not contain {new[:12]}"]
 
 
+def changed(desk, path, *parts):
+    """Commit a file with parts of its text replaced, or what is new at its end."""
+    text = (desk.root / path).read_text()
+    for old, new in zip(parts[::2], parts[1::2], strict=True):
+        text = re.sub(old, new, text) if old else text + new
+    return commit(desk, path, text)
+
+
+JUDGED = ", by which the next push would be judged"
+
+
 @pytest.mark.parametrize(
-    ("change", "wanted"),
+    ("path", "parts", "wanted"),
     [
-        (lambda text: re.sub('id = ".*"', 'id = "1234"', text), "takes the store .* away"),
-        (lambda text: text.replace('main = "main"', 'main = "other"'), "changes `main` of xp.toml"),
-        (lambda text: 'name = "x"\n' + text, "changes `name` of xp.toml"),
-        (lambda text: "format = 99\n" + text.replace("format = 1\n", ""), "newer than this program"),
-        (lambda text: "[\n" + text, "takes the store .* away"),
-        (lambda text: text + "\n[gate]\nmargin = 1.0\n", "changes .gate. of xp.toml"),
+        ("xp.toml", ("margin = 0.1", "margin = 0.2"), "[gate] of xp.toml"),
+        ("xp.toml", ("file_bytes = .*", "file_bytes = 99999999"), "[limits] of xp.toml"),
+        ("xp.toml", ("", '\n[environment]\nname = "easy"\n'), "[environment] of xp.toml"),
+        ("xp.toml", ("seed = 1", "seed = 7"), "[evaluation] of xp.toml"),
+        ("xp.toml", ("", '\n[sign]\nformat = "ssh"\n'), "[sign] of xp.toml"),
+        ("xp.toml", ("threshold = 0.8", "threshold = 0.9"), "[duplicates] of xp.toml"),
+        ("cases/gate.jsonl", (".*\n\\Z", ""), "cases/gate.jsonl"),
     ],
 )
-def test_no_push_changes_the_rules_for_the_next_one(plain, change, wanted):
+def test_no_push_changes_the_rules_for_the_next_one_unless_the_owner_lets_it(plain, path, parts, wanted):
     old = plain.main
-    config = plain.root / "xp.toml"
-    text = re.sub(r"\n# [^\n]*\n\[gate\](\n[^\n\[]+)*", "", config.read_text())
-    new = commit(plain, "xp.toml", change(text))
-    (found,) = said(plain, old, new)
-    assert re.search(wanted, found), found
-
-
-def test_the_owner_of_the_server_can_let_thresholds_change(plain):
-    old = plain.main
-    text = re.sub("margin = 0.1", "margin = 0.2", (plain.root / "xp.toml").read_text())
-    new = commit(plain, "xp.toml", text)
-    assert len(said(plain, old, new)) == 1
+    new = changed(plain, path, *parts)
+    assert said(plain, old, new) == [f"the push changes {wanted}{JUDGED}"]
     assert said(plain, old, new, frees_gate=True) == []
+
+
+def test_cases_that_teach_or_are_only_reported_may_come_and_go(plain):
+    old = plain.main
+    commit(plain, "cases/train.jsonl", '{"name": "lesson", "input": {"task": "Ask twice."}}\n')
+    assert said(plain, old, commit(plain, "xp.toml", f"# ours\n{(plain.root / 'xp.toml').read_text()}")) == []
+
+
+def test_a_suite_does_not_stay_behind_when_its_store_moves(desk):
+    old = desk.main
+    for name in ("xp.toml", "experiences"):
+        (desk.root / "elsewhere").mkdir(exist_ok=True)
+        git(desk.root, "mv", desk.loc.in_tree(name), f"elsewhere/{name}")
+    git(desk.root, "commit", "-q", "-m", "Move")
+    assert said(desk, old, desk.main) == [f"the push changes cases/gate.jsonl{JUDGED}"]
+
+
+def test_a_server_without_a_gate_still_checks_pages(plain):
+    old, new = plain.main, plain.learn("refunds")
+    assert said(plain, old, new, needs_gate=False) == []
+    assert len(said(plain, old, plain.learn("b c"), needs_gate=False)) == 1
+
+
+def test_where_nothing_can_be_measured_the_owner_is_told_what_to_do(plain):
+    old, new = plain.main, plain.learn("refunds")
+    (remark,) = main_rules.check(plain.loc, old, new, None, Trust())
+    assert "xp.requireGate false" in remark.hint
 
 
 def test_a_store_may_move_to_another_folder_with_its_experiences(desk):
@@ -194,7 +222,7 @@ def test_the_limits_are_those_of_main_before_the_push(plain):
     text = (plain.root / "xp.toml").read_text().replace("file_lines = 1000", "file_lines = 9000")
     new = commit(plain, "xp.toml", text)
     plain.accepted(old, new)
-    assert said(plain, old, new) == ["experiences/long.md: lines: 1001, the limit is 1000"]
+    assert said(plain, old, new, frees_gate=True) == ["experiences/long.md: lines: 1001, the limit is 1000"]
 
 
 def test_the_folder_stays_a_folder(plain):

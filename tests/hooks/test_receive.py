@@ -55,6 +55,55 @@ def test_branches_of_code_are_nobodys_business(desk):
         assert said(desk, Update("refs/tags/v1", old, new)) == []
 
 
+def test_another_name_of_a_guarded_branch_is_guarded(desk):
+    git(desk.root, "symbolic-ref", "refs/heads/master", MAIN)
+    git(desk.root, "symbolic-ref", "refs/heads/shelf", EVIDENCE)
+    old, new = desk.main, desk.learn("harm")
+    desk.measure(old)
+    shelf = desk.loc.repo.ref(EVIDENCE)
+    pushed = [Update("refs/heads/master", old, new), Update("refs/heads/master", new, old)]
+    pushed += [Update("refs/heads/master", old, None), Update("refs/heads/shelf", shelf, None)]
+    found = [text.partition(" here): ") for text in said(desk, *pushed)]
+    assert [start for start, _, _ in found] == ["master (another name of main"] * 3 + [
+        "shelf (another name of xp/evidence"
+    ]
+    assert [text.partition(" stay")[0] for _, _, text in found] == [
+        "the experiences of main",
+        f"main only moves forward: {old[:12]} does not contain {new[:12]}",
+        "agents read it, it cannot be deleted",
+        "evidence is for good, it cannot be deleted",
+    ]
+
+
+def test_no_tag_takes_the_name_of_a_branch_that_is_read(desk):
+    desk.measure(desk.main)
+    bad = git(desk.root, "commit-tree", "-m", "x", f"{desk.main}^{{tree}}")
+    names = ["refs/tags/main", "refs/main", "refs/heads/refs/heads/main", "refs/tags/xp/evidence"]
+    found = said(desk, *(Update(name, None, bad) for name in names))
+    assert [text.partition(": ")[2] for text in found] == [
+        *["git would take it for the branch main, which xp reads"] * 3,
+        "git would take it for the branch xp/evidence, which xp reads",
+    ]
+    git(desk.root, "branch", "feature")
+    assert said(desk, Update("refs/tags/feature", None, bad), Update("refs/tags/main", bad, None)) == []
+
+
+def test_what_is_no_commit_is_refused_in_one_sentence(desk):
+    blob = git(desk.root, "rev-parse", "main:xp.toml")
+    for ref in (MAIN, "refs/heads/x", EVIDENCE, NOTES):
+        (text,) = said(desk, Update(ref, None, blob))
+        assert text == f"{ref.removeprefix('refs/heads/')}: {blob[:12]} is no commit"
+
+
+def test_a_push_that_takes_the_place_of_a_store_is_refused_before_its_pages_are_looked_at(desk):
+    old = desk.main
+    config = desk.root / "xp.toml"
+    config.write_text(config.read_text().replace(desk.loc.config.id, "deadbeefdeadbeefdead"))
+    git(desk.root, "commit", "-q", "-a", "-m", "Code")
+    pushed = Update(MAIN, old, desk.main)
+    assert ["away" in text or "another one's" in text for text in said(desk, pushed)] == [True, True]
+
+
 def test_the_first_push_begins_the_store(desk):
     assert said(desk, Update(MAIN, None, desk.main)) == []
     bad = desk.learn("b c")

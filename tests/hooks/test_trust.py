@@ -34,3 +34,12 @@ def test_thresholds_may_change_only_where_the_owner_says_so(tmp_path, value, is_
     repo = plain_repository(tmp_path / "repo")
     git(repo.place, "config", "xp.allowGateChange", value)
     assert trust.read(opened(repo.place)).frees_gate is is_free
+
+
+def test_a_server_needs_a_gate_and_takes_no_store_more_unless_its_owner_says_so(tmp_path):
+    repo = plain_repository(tmp_path / "repo")
+    assert (trust.read(repo).needs_gate, trust.read(repo).allows_stores) == (True, False)
+    git(repo.place, "config", "xp.requireGate", "false")
+    git(repo.place, "config", "xp.allowNewStores", "true")
+    owned = trust.read(opened(repo.place))
+    assert (owned.needs_gate, owned.allows_stores) == (False, True)

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from trainer import environment
-from trainer.environment import code_digest, load_environment, world_of
+from trainer.environment import code_digest, load_environment, world_id, world_of
 from xpstore.config import EnvironmentSettings
 from xpstore.errors import UsageError
 
@@ -65,6 +65,9 @@ def test_other_options_are_another_world():
     assert len({plain.id, small.id, large.id}) == 3
     assert small.environment == ("made", {"size": 1})
     assert small.id.startswith("picky#")
+    settings = EnvironmentSettings("nowhere", {"size": 1})  # its name is known where it is not installed
+    assert world_id(settings).removeprefix("nowhere") == small.id.removeprefix("picky")
+    assert world_id(EnvironmentSettings()) == ""
 
 
 def test_a_store_without_an_environment_says_what_to_write():
