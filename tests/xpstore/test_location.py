@@ -122,6 +122,12 @@ def test_branches_have_the_names_that_git_allows(tmp_path: Path, branch: str) ->
             assert caught.value.hint
 
 
+@pytest.mark.parametrize("branch", ["@", "heads/main", "refs/main", "refs/tags/v1", "refs/heads/heads/main"])
+def test_what_git_takes_for_another_branch_is_no_name(tmp_path: Path, branch: str) -> None:
+    with pytest.raises(UsageError, match="is no name for a branch"):
+        make_store(tmp_path).branch_ref(branch)
+
+
 def test_a_name_that_is_not_utf8_is_none_for_a_branch(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no name for a branch"):
         make_store(tmp_path).branch_ref("a\udcff")

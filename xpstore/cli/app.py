@@ -38,10 +38,13 @@ class App:
     def branch(self, location: Location, given: str | None) -> str:
         """Return the branch to commit on: the one given, else the one that is checked out.
 
-        Raises UsageError where HEAD is detached.
+        Raises UsageError where HEAD is detached, or there is no branch of this name.
         """
         if given:
-            return given
+            ref = location.branch_ref(given)
+            if location.tip_of(ref) is None:
+                raise UsageError(f"there is no branch '{given}'", hint="git branch -a lists branches")
+            return ref.removeprefix("refs/heads/")
         head = location.repo.head_ref()
         if head is None:
             raise UsageError("no branch is checked out", hint="Name one with --branch.")

@@ -46,3 +46,13 @@ def test_a_detached_head_needs_a_branch(store):
 )
 def test_what_cannot_be_archived(store, args, code):
     assert store.xp("archive", *args)[0] == code
+
+
+@pytest.mark.parametrize(
+    "branch", ["heads/main", "@", "HEAD", "refs/heads/heads/main", "v1", "nowhere", "main~1"]
+)
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_what_is_no_branch_is_wrong_use_and_makes_none(store, branch, more):
+    store.git("tag", "v1")
+    assert store.xp("deprecate", "refund-item", "--branch", branch, *more)[0] == 2
+    assert store.git("for-each-ref", "--format=%(refname)", "refs/heads/") == "refs/heads/main"
