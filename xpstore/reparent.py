@@ -28,6 +28,7 @@ from xpstore import (
 )
 from xpstore.errors import Conflict, ConflictError, RefusedError
 from xpstore.merged_page import MergedPage
+from xpstore.resolver import how_decided
 from xpstore.second_record import NOTHING, Step
 from xpstore.snapshot import NO_FILE, SUFFIX
 
@@ -322,8 +323,7 @@ class _Chain:
 
 
 def _line(page: MergedPage) -> str:
-    by = f", decided by {page.resolved_by}" if page.resolved_by else ""
-    return f"{page.name}: merged by statement ({page.verdict}{by})"
+    return f"{page.name}: merged by statement ({page.verdict}{how_decided(page.resolved_by)})"
 
 
 def _where(conflict: Conflict, result: MergeResult | None) -> str:

@@ -24,6 +24,13 @@ PERSON = "person"
 _REWORDED = 0.5
 
 
+def how_decided(name: str) -> str:
+    """Return in words how a merge was decided, as it follows its verdict; "" where nothing overlapped."""
+    if name == OFFLINE:
+        return ", kept both sides"
+    return f", decided by {name}" if name else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What became of one numbered statement.

@@ -5,13 +5,20 @@ import pytest
 from xpstore.conflict import Hunk, Numbered, find_conflict
 from xpstore.merge import merge
 from xpstore.resolution_check import check
-from xpstore.resolver import Declined, OfflineResolver, Resolution
+from xpstore.resolver import OFFLINE, Declined, OfflineResolver, Resolution, how_decided
 
 ROWS = {
     "rewordings": ("- a b c\n- z\n", "- a b c d\n- z\n", "- a b c e\n- z\n"),
     "rewordings and additions": ("- a b c\n- z\n", "- a b c d\n- n\n- z\n", "- m\n- a b c e\n- z\n"),
     "nested lines": ("- a\n  - x\n", "- a\n  - y\n", "- a\n  - z\n"),
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("", ""), (OFFLINE, ", kept both sides"), ("person", ", decided by person")]
+)
+def test_a_rule_that_keeps_both_sides_has_decided_nothing(name, said):
+    assert how_decided(name) == said
 
 
 @pytest.mark.parametrize("row", ROWS)

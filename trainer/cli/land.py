@@ -37,6 +37,7 @@ from trainer.cli.gate import describe as describe_gate
 from trainer.cli.gate_options import gate_options, land_gated
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import counted, emit, paint, shortened
+from xpstore.resolver import PERSON, how_decided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -172,8 +173,14 @@ def describe(
 def _remarks(what: LandingCandidate) -> Iterator[str]:
     """Yield what was merged, what is said twice, and what was left out."""
     for page in what.merges:
-        by = f", decided by {page.resolved_by}" if page.resolved_by else ""
+        by = how_decided(page.resolved_by)
         yield paint(f"  merged: {page.name}, which {what.main} had changed too ({page.verdict}{by})")
+        for fate in page.account:
+            if (
+                fate.fate == "dropped" and page.resolved_by != PERSON
+            ):  # who decided it is told by `xp resolve`
+                why = f" ({fate.reason})" if fate.reason else ""
+                yield paint(f"    dropped: {' '.join(fate.text.split())}{why}")
     for one in what.duplicates[:DUPLICATES_SHOWN]:
         yield paint(f"  warning: {one.sentence}", "yellow")
     if len(what.duplicates) > DUPLICATES_SHOWN:

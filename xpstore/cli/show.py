@@ -25,6 +25,7 @@ from xpstore.cli.log import as_object, decorations, heading
 from xpstore.cli.output import emit, paint, shortened, to_terminal
 from xpstore.cli.pager import page
 from xpstore.markdown import is_figure
+from xpstore.resolver import how_decided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +82,7 @@ def _review(head: list[str], diff: str, lessons: Sequence[Lesson], *, said: str)
 def _merge(merge: Merge) -> Iterator[str]:
     """Yield how a page was merged; of its account, what is not simply kept."""
     yield ""
-    by = f", decided by {merge.resolved_by}" if merge.resolved_by else ""
+    by = how_decided(merge.resolved_by)
     yield paint(f"Merged: {merge.experience} ({merge.verdict}{by})", bold=True)
     for fate in merge.account:
         if fate.fate != "kept":
