@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hooks.remark import Remark
 from xpstore import gitcli
+from xpstore.errors import UsageError
 from xpstore.trailers import PLAN_ID
 
 if TYPE_CHECKING:
@@ -35,8 +36,16 @@ _ONCE = frozenset({"Plan-Digest", "Base-Commit", "Rollouts"})
 
 
 def check(repo: Repo, file: Path) -> list[Remark]:
-    """Return what is wrong with the trailers of a message that git has written to a file."""
-    data = _CUT.split(file.read_bytes().decode("utf-8", "replace"), maxsplit=1)[0]
+    """Return what is wrong with the trailers of a message that git has written to a file.
+
+    Raises UsageError where it cannot be read.
+    """
+    try:
+        text = file.read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        why = f"the message in {file} cannot be read: {error.strerror or error}"
+        raise UsageError(why, hint="git starts commit-msg with the name of its file") from error
+    data = _CUT.split(text, maxsplit=1)[0]
     done = gitcli.attempt(
         repo.place, ["stripspace", "--strip-comments"], stdin=data.encode("utf-8", "replace")
     )

@@ -5,6 +5,7 @@ import pytest
 from hooks import commit_msg
 from tests.builders import make_plan, make_store, upsert
 from tests.hooking import plain_repository
+from xpstore.errors import UsageError
 from xpstore.record import to_commit_message
 
 A, B, C = "a" * 20, "b" * 20, "c" * 40
@@ -70,3 +71,9 @@ def test_what_the_store_writes_itself_passes(tmp_path):
     loc = make_store(tmp_path / "store")
     plan = make_plan(loc, upsert("a", "text\n"), rationale="Base-Commit: was said\nPlan-Id: too")
     assert said(loc.repo, to_commit_message(plan)) == []
+
+
+@pytest.mark.parametrize("name", ["gone", ""])
+def test_a_message_that_cannot_be_read_is_named(repo, name):
+    with pytest.raises(UsageError, match="cannot be read"):
+        commit_msg.check(repo, repo.git_dir / name)

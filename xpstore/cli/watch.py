@@ -43,13 +43,13 @@ SHOWN = 5
 @click.command(help=__doc__)
 @click.option("--branch", default="", metavar="BRANCH", help="What to follow.  [default: main of xp.toml]")
 @click.option("--since", default="", metavar="REV", help="Begin with what changed since.  [default: now]")
-@click.option("--exec", "line", default="", metavar="CMD", help="Run this for each new snapshot.")
+@click.option("--exec", "line", metavar="CMD", help="Run this for each new snapshot.")
 @click.option("--once", is_flag=True, help="End after the first new snapshot.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
 @click.pass_context
 @pass_app
 def command(  # noqa: PLR0913  # the options of the verb
-    app: App, ctx: click.Context, branch: str, since: str, line: str, *, once: bool, as_json: bool
+    app: App, ctx: click.Context, branch: str, since: str, line: str | None, *, once: bool, as_json: bool
 ) -> None:
     """Watch; see the module's docstring."""
     from xpstore.watch import ExperienceWatcher
@@ -66,8 +66,10 @@ def command(  # noqa: PLR0913  # the options of the verb
         ctx.exit(INTERRUPTED)
 
 
-def _words(line: str) -> list[str]:
-    """Return a command line as its words. Raises UsageError where it is none that can be started."""
+def _words(line: str | None) -> list[str]:
+    """Return a command line as its words; none for None. Raises UsageError for what cannot be started."""
+    if line is None:
+        return []
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -77,7 +79,7 @@ def _words(line: str) -> list[str]:
             f"--exec: there is no program '{words[0]}'",
             hint="Name its file, or sh -c '…' for what a shell shall do.",
         )
-    if line and not words:
+    if not words:
         raise UsageError("--exec names no command", hint="Leave it out to have a line per snapshot.")
     return words
 

@@ -83,6 +83,7 @@ def test_watching_goes_on_after_a_command_failed_and_ctrl_c_ends_it_with_130(sto
         ("no-such-program x", "there is no program 'no-such-program'"),
         ("echo 'x", "No closing quotation"),
         ("  ", "names no command"),
+        ("", "names no command"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_watching(store, line, message):
