@@ -120,20 +120,42 @@ def reachable_plan_ids(loc: Location, refs: Iterable[str]) -> frozenset[str]:
 
 
 def candidates(loc: Location) -> list[str]:
-    """Return the open candidate branches of this store (`train/…`), sorted; merged ones are not open."""
-    prefix = loc.candidate_prefix
-    found = loc.repo.refs(f"{layout.HEADS}{prefix}")
-    main = loc.tip_of(loc.main_ref) if found else None
+    """Return the open candidate branches of this store, sorted; merged ones are not open.
+
+    They are those named as one (`train/…`), and those with plans of this store that main does not have.
+    """
+    prefix = f"{layout.HEADS}{loc.candidate_prefix}"
+    branches = [ref for ref in _branches(loc) if ref != loc.main_ref]
+    main = loc.tip_of(loc.main_ref) if branches else None
     merged = gitcli.run(loc.repo.place, ["branch", "--merged", main, "--format=%(refname)"]) if main else b""
     closed = set(merged.decode("utf-8", "surrogateescape").splitlines())
+    open_ = [ref for ref in branches if ref not in closed]
+    named = [ref for ref in open_ if ref.startswith(prefix)]
     others: set[str] = set()
-    if not loc.config.name and any("/" in ref.removeprefix(f"{layout.HEADS}{prefix}") for ref in found):
+    if not loc.config.name and any("/" in ref.removeprefix(prefix) for ref in named):
         others = {at.config.name for at in location.stores(loc.repo) if at.config.name}
-    return [
-        ref.removeprefix(layout.HEADS)
-        for ref in found
-        if ref not in closed and ref.removeprefix(f"{layout.HEADS}{prefix}").partition("/")[0] not in others
-    ]
+    found = {ref for ref in named if ref.removeprefix(prefix).partition("/")[0] not in others}
+    if main:
+        found |= _ahead(loc, main, [ref for ref in open_ if ref not in named])
+    return sorted(ref.removeprefix(layout.HEADS) for ref in found)
+
+
+def _ahead(loc: Location, main: str, branches: Sequence[str]) -> set[str]:
+    """Return those of these branches, full names, that have plans of this store in commits beyond main."""
+    if not branches:
+        return set()
+    options = ("log", "-z", "--encoding=UTF-8", events.PLAN_GREP, "--format=%H%x00%P%x00%B")
+    out = gitcli.run(loc.repo.place, [*options, f"^{main}", *branches, "--"])
+    tokens = out.decode("utf-8", "replace").split("\0")
+    rows = zip(tokens[::3], tokens[1::3], tokens[2::3], strict=False)
+    own = {commit: parents.split() for commit, parents, text in rows if events.stamps(text, loc.config.id)}
+    # who has a plan that was made after another has that one too
+    first = [commit for commit, parents in own.items() if own.keys().isdisjoint(parents)]
+    if not own:
+        return set()
+    having = [word for commit in first for word in ("--contains", commit)]
+    holders = gitcli.run(loc.repo.place, ["for-each-ref", "--format=%(refname)", *having, *branches])
+    return set(holders.decode("utf-8", "surrogateescape").splitlines())
 
 
 def find_plan(loc: Location, abbreviation: str) -> str:

@@ -101,6 +101,27 @@ def test_candidates_are_the_open_branches_of_this_store(tmp_path: Path):
     assert history.candidates(first) == ["train/run/2"]
 
 
+def test_a_branch_with_plans_that_main_does_not_have_is_a_candidate_by_any_name(tmp_path: Path):
+    place = tmp_path / "code"
+    git(tmp_path, "init", "-q", "-b", "main", "code")
+    identify(place)
+    first = make_store(place / "one")
+    second = make_store(place / "two", name="second")
+    git(place, "branch", "plain")
+    git(place, "branch", "ahead")
+    teach(first, "a", branch="learn/x")
+    teach(second, "c", branch="train/y")
+    git(place, "branch", "on-top", "learn/x")
+    git(place, "switch", "-q", "ahead")
+    git(place, "commit", "-q", "--allow-empty", "-m", "Code")
+    git(place, "switch", "-q", "main")
+    teach(first, "d", branch="xp/conflict/1234")
+    assert history.candidates(second) == ["train/y"]
+    assert history.candidates(first) == ["learn/x", "on-top", "train/y"]  # of that name it could be its own
+    git(place, "merge", "-q", "learn/x")
+    assert history.candidates(first) == ["train/y"]
+
+
 def test_commits_are_found_by_plan_branch_and_revision(loc: Location):
     plan_id, commit_id = teach(loc, "a", branch="train/1")
     for name in (plan_id, plan_id[:6], commit_id, commit_id[:8], "train/1"):
