@@ -6,12 +6,13 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
-from xpstore.cli.output import emit, paint
+from xpstore.cli.output import emit, note, paint
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from hooks.ci_comment import Request
     from hooks.ci_init import Planned, Site
+    from xpstore.location import Location
 
 _SAID = {"new": "wrote", "changed": "wrote over", "unchanged": "is as it should be:", "theirs": "left alone:"}
 _WOULD = {**_SAID, "new": "would write", "changed": "would write over"}
@@ -33,7 +35,13 @@ def command() -> None:
 @click.argument(
     "site", type=click.Choice(["github", "gitlab", "pre-commit"]), required=False, metavar="[SITE]"
 )
-@click.option("--install", "requirement", default="", metavar="REQ", help="What pip installs there.")
+@click.option(
+    "--install",
+    "requirement",
+    default="",
+    metavar="REQ",
+    help="What pip installs there.  [default: this xpstore, by its address or version]",
+)
 @click.option("--force", is_flag=True, help="Write over files of the same names that say something else.")
 @dry_run_option
 @json_option
@@ -48,22 +56,45 @@ def init_command(  # noqa: PLR0913  # the options of the verb
     of a merge request. pre-commit gets local hooks. Nothing is committed. A .gitlab-ci.yml or
     .pre-commit-config.yaml that is there already is left alone; what it needs is shown.
 
-    JSON: {"site", "dry_run", "files": [{"path", "text", "state": "new", "unchanged", "changed" or "theirs"}]}
+    JSON: {"site", "dry_run", "files": [{"path", "text", "state": "new", "unchanged", "changed" or "theirs"}],
+    "install", "no_gate": why the gate cannot run yet, or ""}
     """
-    from importlib.metadata import version
-
-    from hooks import ci_init
+    from hooks import ci_init, ci_requirement
 
     location = app.location()
     chosen = site or ci_init.guess(location)
-    planned = ci_init.plan(location, chosen, requirement or f"xpstore=={version('xpstore')}")
+    wanted = requirement or ci_requirement.installed()
+    planned = ci_init.plan(location, chosen, wanted)
     if not dry_run:
         ci_init.write(location, planned, force=force)
     if as_json:
-        emit({"site": chosen, "dry_run": dry_run, "files": [asdict(file) for file in planned]})
+        files = [asdict(file) for file in planned]
+        found = {"site": chosen, "dry_run": dry_run, "files": files, "install": wanted}
+        emit({**found, "no_gate": _no_gate(location)})
         return
     for line in _lines(planned, dry_run=dry_run):
         click.echo(paint(line))
+    click.echo(paint(f"pip installs {wanted} there (--install names another)"))
+    if why := _no_gate(location):
+        note(f"warning: the gate cannot run yet: {why}; see [environment] of xp.toml, and write its cases")
+    if not dry_run:
+        click.echo("\nNext:")
+        click.echo(
+            paint(f"  git add {' '.join(quote(file.path) for file in planned if file.state != 'theirs')}")
+        )
+        click.echo("  git commit -m 'Gate experiences'")
+        click.echo("  git push")
+
+
+def _no_gate(location: Location) -> str:
+    """Return why the gate can measure nothing on main; "" where it can."""
+    from trainer.gate.measure import ungateable
+
+    main = location.tip_of(location.branch_ref(location.config.main))
+    try:
+        return ungateable(location, main) if main else f"there is no branch {location.config.main}"
+    except UsageError as error:
+        return error.message
 
 
 def _lines(planned: Sequence[Planned], *, dry_run: bool) -> Iterator[str]:

@@ -30,8 +30,11 @@ def test_files_are_shown_written_and_known_again(desk, capsys):
     assert "    name: Experience gate" in out
     assert not (desk / ".github").exists()
     git(desk, "remote", "add", "origin", "https://github.com/pat/desk.git")
-    code, out, _ = xp(capsys, "-C", str(desk), "ci", "init")
-    assert out == "wrote .github/workflows/xp-gate.yml\nwrote .github/workflows/xp-land.yml\n"
+    code, out, err = xp(capsys, "-C", str(desk), "ci", "init")
+    assert out.startswith("wrote .github/workflows/xp-gate.yml\nwrote .github/workflows/xp-land.yml\n")
+    assert "pip installs xpstore" in out
+    assert "  git add .github/workflows/xp-gate.yml .github/workflows/xp-land.yml\n" in out
+    assert err.startswith("warning: the gate cannot run yet: the store names no environment")
     assert "xpstore==" in (desk / ".github" / "workflows" / "xp-land.yml").read_text()
     code, out, _ = xp(
         capsys, "-C", str(desk), "ci", "init", "github", "--install", "xpstore @ https://x.example"
@@ -39,6 +42,7 @@ def test_files_are_shown_written_and_known_again(desk, capsys):
     assert code == 1
     code, out, _ = xp(capsys, "-C", str(desk), "ci", "init", "github", "--json")
     assert (code, [file["state"] for file in json.loads(out)["files"]]) == (0, ["unchanged"] * 2)
+    assert json.loads(out)["no_gate"] == "the store names no environment to measure it in"
 
 
 def test_what_the_projects_own_file_needs_is_shown(desk, capsys):
