@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trainer.rollouts import Conditions, score_trials
 from trainer.suite import suite_digest
 from trainer.trials import gate_seed, seed_of, seeded
-from xpstore import evaluation, measured
+from xpstore import evaluation, lock, measured
 from xpstore.evaluation import EvaluationKey, EvaluationRecord
 from xpstore.snapshot import snapshot
 
@@ -82,6 +82,8 @@ class Measured:
     """How many of its scores were on record before."""
     commit: str
     """What was asked for; the record may have been made at another commit with the same experiences."""
+    ran: int = 0
+    """How many trials were run for it."""
 
     @property
     def is_reused(self) -> bool:
@@ -99,9 +101,10 @@ async def measure(
 ) -> Measured:
     """Return how the experiences at a ref do; keep what is new. No analysis, and no policy is written.
 
-    Where no trial could be scored, nothing is kept. Raises NotFoundError for an unknown ref.
+    Where somebody else measures the same meanwhile, what is on record first counts, for both. Where no trial
+    could be scored, nothing is kept. Raises NotFoundError for an unknown ref.
     """
-    policy_set, key, known, others = await door.call(lambda location: _known(location, ref, what))
+    policy_set, key, known = await door.call(lambda location: _known(location, ref, what))
     if known and not known.failures and not what.fresh:
         # the same experiences: the scores are this commit's too; and a kill may have come before the note
         await door.call(lambda location: evaluation.renote(location, [policy_set.snapshot_id]))
@@ -126,13 +129,38 @@ async def measure(
         commit=policy_set.snapshot_id,
         results=tuple(scored[trial.key] for trial in trials if trial.key in scored),
         failures=tuple(failures),
-        fresh=max((each.fresh + 1 for each in others), default=0),
     )
-    # what another repository has found just so needs no second record
-    record = next((each for each in others if what.is_own and _scores(each) == _scores(record)), record)
     if results:
-        record = await door.call(lambda location: evaluation.write(location, record))
-    return Measured(record, len(kept), policy_set.snapshot_id)
+        record = await door.call(lambda location: _filed(location, what, known, record))
+    return Measured(record, len(kept), policy_set.snapshot_id, len(missing))
+
+
+def _filed(
+    location: Location, what: Measurement, known: EvaluationRecord | None, record: EvaluationRecord
+) -> EvaluationRecord:
+    """Put what was measured on record and return what is there; `known`: what was there before it was run."""
+    with lock.store_lock(location.repo.common_dir):
+        others = evaluation.repetitions(location, record.key)
+        first = evaluation.find(location, record.key, _usable(location, what))
+        if first and first != known and not what.fresh:
+            if not first.failures:
+                return first
+            record = _completed(first, record)
+        record = record.model_copy(update={"fresh": max((each.fresh + 1 for each in others), default=0)})
+        # what another repository has found just so needs no second record
+        same = (each for each in others if what.is_own and _scores(each) == _scores(record))
+        return evaluation.write(location, next(same, record))
+
+
+def _completed(first: EvaluationRecord, record: EvaluationRecord) -> EvaluationRecord:
+    """Return a record with the scores of the first one, and of another one what the first had no score of."""
+    scored = {(r.case, r.trial): r for r in (*record.results, *first.results)}
+    return record.model_copy(
+        update={
+            "results": tuple(scored.values()),
+            "failures": tuple(f for f in record.failures if (f.case, f.trial) not in scored),
+        }
+    )
 
 
 def _scores(record: EvaluationRecord) -> tuple[object, ...]:
@@ -141,9 +169,13 @@ def _scores(record: EvaluationRecord) -> tuple[object, ...]:
 
 def _known(
     location: Location, ref: str, what: Measurement
-) -> tuple[ExperienceSet, EvaluationKey, EvaluationRecord | None, list[EvaluationRecord]]:
-    """Return the experiences at a ref, the key of measuring them, the newest record to use, and all."""
+) -> tuple[ExperienceSet, EvaluationKey, EvaluationRecord | None]:
+    """Return the experiences at a ref, the key of measuring them, and the newest record to use."""
     policy_set = snapshot(location, ref)
     key = what.key(evaluation.experiences_at(location, policy_set.snapshot_id))
-    own = measured.names(location) if what.is_own else None
-    return policy_set, key, evaluation.find(location, key, own), evaluation.repetitions(location, key)
+    return policy_set, key, evaluation.find(location, key, _usable(location, what))
+
+
+def _usable(location: Location, what: Measurement) -> set[str] | None:
+    """Return the names of the records that may be used; None = all."""
+    return measured.names(location) if what.is_own else None

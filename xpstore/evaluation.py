@@ -170,11 +170,12 @@ def read_record(data: bytes, where: str) -> EvaluationRecord:
         raise FormatError(f"{where} is no evaluation: {why}", hint="see xp verify") from error
 
 
-def write(loc: Location, record: EvaluationRecord) -> EvaluationRecord:
+def write(loc: Location, record: EvaluationRecord, *, is_own: bool = True) -> EvaluationRecord:
     """Put on file what was measured here, and a line on a score into the commit's note; return what is there.
 
-    No-op where it is there already. Secrets in the errors are masked. Raises UsageError where the commit
-    has other experiences than the key says, NotFoundError where there is no such commit.
+    No-op where it is there already; `is_own` = False for scores that another repository has measured. Secrets
+    in the errors are masked. Raises UsageError where the commit has other experiences than the key says,
+    NotFoundError where there is no such commit.
     """
     commit = loc.repo.resolve(record.commit)
     found = experiences_at(loc, commit)
@@ -189,7 +190,8 @@ def write(loc: Location, record: EvaluationRecord) -> EvaluationRecord:
     evidence.write(loc, [file], f"Evaluate {record.commit[:12]}: {summary(record)}")
     if record.is_score:
         evaluation_notes.add(loc, {commit: [note_line(record)]})
-    measured.note(loc, file.path)
+    if is_own:
+        measured.note(loc, file.path)
     return record
 
 

@@ -110,6 +110,12 @@ def of_experiences(loc: Location, experiences: str, baseline: str) -> list[GateR
     return sorted(found, key=lambda r: (r.trials, r.look, r.id))
 
 
+def of_suite(loc: Location, digest: str) -> list[GateRecord]:
+    """Return the decisions that were measured on these cases, those of fewer trials and looks first."""
+    found = [record for record in _naming(loc, digest) if record.suite_digest == digest]
+    return sorted(found, key=lambda r: (r.trials, r.look, r.id))
+
+
 def ungated(loc: Location, candidate: str, against: str, why: str) -> GateRecord:
     """Return what goes on record where a candidate lands and no gate has looked at it.
 

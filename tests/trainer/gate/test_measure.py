@@ -10,6 +10,7 @@ from tests.builders import git, make_plan, page, upsert
 from tests.trainer.case_store import install_scripted
 from tests.trainer.doubles import ScriptedExecutor
 from tests.trainer.gate_store import make_gate_store, settle
+from trainer import evaluate as measuring
 from trainer.gate.measure import Gated, GateOptions, gate, ungateable
 from trainer.store_door import StoreDoor
 from trainer.trials import gate_seed, seed_of
@@ -19,6 +20,7 @@ from xpstore.errors import UsageError
 from xpstore.evaluation import EvaluationRecord
 from xpstore.hashing import content_id
 from xpstore.location import Location
+from xpstore.snapshot import snapshot
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,8 @@ def test_a_decision_is_on_record_with_all_that_it_was_made_from(loc, branch, dec
 def test_both_sides_have_the_same_draws_and_nobody_else_has_them(loc):
     record = gated(loc, "train/neither").record
     keys = [evaluation.read_record(evidence.read(loc, path) or b"", path).key for path in record.evaluations]
-    pair = content_id([record.experiences, record.baseline])
+    sides = [snapshot(loc, ref).policies for ref in ("train/neither", "main")]
+    pair = content_id([content_id([[page.name, page.text] for page in pages]) for pages in sides])
     assert keys[0].seeds == keys[1].seeds == tuple(gate_seed(pair, n) for n in range(4))
     others = {seed_of(base, n, training=t) for base in range(9) for n in range(9) for t in (True, False)}
     assert not others & set(keys[0].seeds)
@@ -208,6 +211,7 @@ def test_trials_that_could_not_be_scored_are_tried_again_and_counted(loc, monkey
     assert found.decision.figures is not None
     assert (found.decision.figures.unscored, found.decision.decision) == (0, "accept")
     assert max(calls.values()) == 3
+    assert found.ran == 2 * (24 * 4 + 4 + 4)
     calls.clear()
     failing = 9
     lost = gated(loc, "train/better")
@@ -256,3 +260,48 @@ def test_where_nothing_can_be_measured_it_says_why(loc):
 def _after(loc: Location, **keys: object) -> str:
     settle(Path(loc.repo.place), **keys)
     return ungateable(Location.find(Path(loc.repo.place)), loc.repo.resolve("main"))
+
+
+def test_bytes_that_no_agent_is_given_draw_nothing_anew(loc, monkeypatch):
+    root = Path(loc.repo.place)
+    settle(root, margin=0.001)
+    first = gated(loc, "train/neither").record
+    git(root, "checkout", "-q", "-b", "train/again", "train/neither")
+    (root / "experiences/note.txt").write_text("1\n")
+    (root / "experiences/idea.md").write_text("---\nname: idea\nstatus: draft\n---\n\n- Try it.\n")
+    (root / "experiences/other.md").chmod(0o755)
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "Try again")
+    monkeypatch.setattr(ScriptedExecutor, "_one", None)  # no trial is run
+    again = gated(loc, "train/again")
+    assert again.record.experiences != first.experiences
+    assert (again.record.reason, again.record.look, again.ran) == (first.reason, 1, 0)
+    before, after = (evaluation.at_path(loc, path) for path in again.record.evaluations)
+    assert before
+    assert after
+    assert (before.key.experiences, after.key.experiences) == (
+        again.record.baseline,
+        again.record.experiences,
+    )
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(str(root.parent / "site"))
+    assert gated(loc, "train/again", trials=6).record.look == 2
+
+
+@pytest.mark.parametrize("trials", [4, 6])
+def test_what_others_record_meanwhile_counts_and_not_a_draw_of_ones_own(loc, monkeypatch, trials):
+    settle(Path(loc.repo.place), margin=0.001)
+    usual, others = measuring.score_trials, []
+
+    async def late(*args, **options):
+        if not others:
+            others.append(None)
+            others.append(await asyncio.to_thread(gated, loc, "train/neither", trials=trials))
+            results, failures = await usual(*args, **options)
+            return [r.model_copy(update={"passed": not r.passed}) for r in results], failures
+        return await usual(*args, **options)
+
+    monkeypatch.setattr(measuring, "score_trials", late)
+    mine = gated(loc, "train/neither")
+    assert (mine.record, mine.path) == (others[1].record, others[1].path)
+    assert (mine.record.trials, mine.record.look) == (trials, 1)
