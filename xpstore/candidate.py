@@ -61,6 +61,8 @@ class LandingCandidate:
     new: str
     entries: tuple[Entry, ...] = ()
     """The commits that change experiences, oldest first."""
+    others: int = 0
+    """How many more commits land with them, which change none."""
     is_landed: bool = False
     """Main has all of it already."""
     how: How = "fast-forward"
@@ -129,9 +131,9 @@ def check(loc: Location, candidate: LandingCandidate) -> LandingCandidate:
 
     Raises RefusedError where it has what no plan may write, or takes away too much.
     """
-    entries = reversed(list(history.log(loc, f"{candidate.old}..{candidate.new}")))
-    candidate = replace(candidate, entries=tuple(entries))
-    _check_line(loc, candidate)
+    entries = tuple(reversed(list(history.log(loc, f"{candidate.old}..{candidate.new}"))))
+    line = _check_line(loc, candidate)
+    candidate = replace(candidate, entries=entries, others=line - len(entries))
     changed = _check_paths(loc, candidate)
     _check_loss(loc, candidate)
     _check_pages(loc, candidate, changed)
@@ -207,15 +209,19 @@ def most_pages(loc: Location, old: str, new: str) -> str:
     return f"{len(lost)} of {len(before)} pages ({shown(lost)})"
 
 
-def _check_line(loc: Location, candidate: LandingCandidate) -> None:
-    """Refuse a branch that has main as the side of a merge: history is read along first parents."""
+def _check_line(loc: Location, candidate: LandingCandidate) -> int:
+    """Return the number of commits along first parents, where history is read.
+
+    Raises RefusedError for a branch that has main as the side of a merge.
+    """
     out = gitcli.run(loc.repo.place, ["rev-list", "--first-parent", f"{candidate.old}..{candidate.new}"])
-    oldest = out.decode().split()[-1]
-    if loc.repo.commit(oldest).parents[:1] != (candidate.old,):
+    line = out.decode().split()
+    if loc.repo.commit(line[-1]).parents[:1] != (candidate.old,):
         raise RefusedError(
             f"{candidate.branch} has {candidate.main} merged into it: its history would become a side line",
             hint=f"land it with --merge, or make it a straight line: `{rebase_command(candidate)}`",
         )
+    return len(line)
 
 
 def _check_paths(loc: Location, candidate: LandingCandidate) -> list[str]:

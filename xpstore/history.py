@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from xpstore import events, evidence_read, gitcli, layout, location, recent, recognise
@@ -180,6 +181,22 @@ def find_commit(loc: Location, plan_or_rev: str, *, within: str | None = None) -
     of it counts. Raises NotFoundError for what is unknown or ambiguous.
     """
     text = plan_or_rev.strip()
+    try:
+        return _commit(loc, text, within)
+    except NotFoundError as error:
+        if _is_page(loc, text):
+            error.hint = f"it is an experience: xp log --experience {quote(text)} lists its plans"
+        raise
+
+
+def _is_page(loc: Location, text: str) -> bool:
+    """Return whether main, or what is checked out, has an experience of this name."""
+    path = layout.join(layout.EXPERIENCES, f"{text}{events.SUFFIX}")
+    tips = (loc.tip_of(loc.main_ref), _tip(loc, "HEAD"))
+    return any(tip and loc.repo.entry(loc.repo.commit(tip).tree, loc.in_tree(path)) for tip in tips)
+
+
+def _commit(loc: Location, text: str, within: str | None) -> str:
     branch = events.branch_tip(loc, text)
     if branch:
         return branch

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from xpstore import decision, events, history
+from xpstore import decision, events, history, layout
 from xpstore.errors import NotFoundError, RefusedError, UsageError
 from xpstore.experience import STATUSES, PolicyStatus
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
@@ -82,7 +83,7 @@ def _planned(loc: Location, names: Sequence[str], status: PolicyStatus, tip: str
             close = get_close_matches(name, known, 1)
             raise NotFoundError(
                 f"there is no experience '{name}'",
-                hint=f"did you mean '{close[0]}'?" if close else "xp status lists them",
+                hint=f"did you mean '{close[0]}'?" if close else _listing(loc, tip),
             )
     already = tuple(name for name in wanted if known[name].status == status)
     items = tuple(_item(known[name], status) for name in wanted if name not in already)
@@ -101,6 +102,12 @@ def _planned(loc: Location, names: Sequence[str], status: PolicyStatus, tip: str
     while plan.plan_id in landed:  # promoted, deprecated, promoted again: another decision
         plan = plan.model_copy(update={"again": plan.again + 1})
     return StatusResult(plan, already)
+
+
+def _listing(loc: Location, tip: str) -> str:
+    """Return what lists the experiences of a commit."""
+    folder = loc.at(tip).in_tree(layout.EXPERIENCES)
+    return f"git ls-tree --name-only --full-tree {quote(f'{tip[:12]}:{folder}')} lists them"
 
 
 def _item(experience: Experience, status: PolicyStatus) -> PolicyPlanItem:

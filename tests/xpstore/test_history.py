@@ -135,6 +135,14 @@ def test_commits_are_found_by_plan_branch_and_revision(loc: Location):
         history.find_commit(loc, plan_id)
 
 
+@pytest.mark.parametrize("name", ["a", "beef", "退款"])
+def test_the_name_of_a_page_is_no_plan_but_leads_to_its_plans(loc: Location, name: str):
+    teach(loc, name, branch="main")
+    with pytest.raises(NotFoundError) as caught:
+        history.find_commit(loc, name)
+    assert f"xp log --experience {name if name.isascii() else repr(name)} " in caught.value.hint
+
+
 def test_an_ambiguous_plan_is_named(loc: Location):
     plans = [make_plan(loc, upsert(f"p{n}", page(f"p{n}")), again=0) for n in range(12)]
     commit(loc, plans, "main")

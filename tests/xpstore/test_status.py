@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,6 +66,11 @@ def test_what_is_not_there_or_no_status_is_refused(loc: Location):
     with pytest.raises(NotFoundError, match="no experience 'bb'") as caught:
         set_status(loc, ["a", "bb"], "archived", "main")
     assert "'b'" in caught.value.hint
+    with pytest.raises(NotFoundError, match="no experience 'unlike'") as caught:
+        set_status(loc, ["unlike"], "archived", "main")
+    command, _, rest = caught.value.hint.rpartition(" lists them")
+    assert rest == ""
+    assert git(loc.repo.place, *shlex.split(command)[1:]).split() == ["a.md", "b.md"]
     with pytest.raises(UsageError):
         set_status(loc, ["a"], "great", "main")  # type: ignore[arg-type]
     file = loc.repo.place / "experiences" / "b.md"

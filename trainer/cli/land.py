@@ -163,7 +163,7 @@ def describe(
     if gated and gated.ungated:
         yield paint(f"  no gate: {gated.ungated}")
     if not dry_run:
-        count = sum(len(entry.merged) or 1 for entry in what.entries)
+        count = what.others + sum(len(entry.merged) or 1 for entry in what.entries)
         yield paint(f"{counted(count, 'commit')} landed on {what.main}")
         yield ""
         yield "Next:"

@@ -25,7 +25,6 @@ from xpstore.cli.log import as_object, decorations, heading
 from xpstore.cli.output import emit, paint, shortened, to_terminal
 from xpstore.cli.pager import page
 from xpstore.markdown import is_figure
-from xpstore.resolver import how_decided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,6 +80,8 @@ def _review(head: list[str], diff: str, lessons: Sequence[Lesson], *, said: str)
 
 def _merge(merge: Merge) -> Iterator[str]:
     """Yield how a page was merged; of its account, what is not simply kept."""
+    from xpstore.resolver import how_decided  # loads what judges merges, and most plans had none
+
     yield ""
     by = how_decided(merge.resolved_by)
     yield paint(f"Merged: {merge.experience} ({merge.verdict}{by})", bold=True)

@@ -92,6 +92,14 @@ def test_a_merge_commit_lists_what_it_brings(loc, capsys):
     assert lines[6] == "2 commits landed on release"
 
 
+def test_commits_that_change_no_page_are_counted_too(loc, capsys):
+    here = loc.repo.place
+    git(here, "switch", "-q", "-c", "empty")
+    git(here, "commit", "-q", "--allow-empty", "-m", "Nothing")
+    assert run(["-C", str(here), "land", "empty"]) == 0
+    assert "1 commit landed on main" in capsys.readouterr().out
+
+
 def test_what_is_left_out_is_counted(loc, capsys):
     here = loc.repo.place
     commit(loc, [make_plan(loc, upsert("c", page("c")))], "main")
