@@ -1,23 +1,27 @@
 """Objects as a loss of power leaves them, taken out of git's way: git never writes over what is there.
 
 A broken loose object, pack or index of a pack moves to a folder beside the repository's own files (nothing is
-deleted), and of a broken pack every object that can still be read is kept. What is derived from objects and
-may name lost ones (commit graph, index over several packs) moves there too: git works without it.
+deleted), and of a broken pack every object that can still be read is kept (pack_entries.py). What is derived
+from objects and may name lost ones (commit graph, index over several packs) moves there too: git works
+without it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import zlib
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from xpstore import gitcli
+from xpstore import gitcli, pack_entries
+from xpstore.pack import write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from xpstore.git import Repo
 
@@ -25,7 +29,10 @@ FOLDER = "xpstore.lost"
 HEX = frozenset("0123456789abcdef")
 BESIDE = (".idx", ".rev", ".bitmap", ".mtimes")
 """Files that git can make again from a pack, or does without."""
+PROMISOR = ".promisor"
 DERIVED = ("objects/info/commit-graph", "objects/info/commit-graphs", "objects/pack/multi-pack-index")
+_NAMED = 20
+"""How many lost objects of a pack are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +116,50 @@ def pack_faults(repo: Repo) -> Iterator[tuple[Path, Fault]]:
 
 
 def mend_pack(repo: Repo, attic: Attic, pack: Path) -> str:
-    """Make the index of a pack again, or keep what can be read of the pack; return what was done."""
-    for suffix in BESIDE:
+    """Make the index of a pack again, or keep what can be read of the pack; return what was done.
+
+    "" where that failed. The pack moves aside when what was read is in another one, which git has checked.
+    """
+    if not pack.exists():
+        _take_pack(attic, pack)
+        return "its index was set aside"
+    with TemporaryDirectory(dir=repo.pack_dir.parent) as folder:
+        draft = Path(folder) / "made.idx"
+        if not gitcli.attempt(repo.place, ["index-pack", "-o", str(draft), str(pack)]).code:
+            for suffix in BESIDE:
+                if (file := pack.with_suffix(suffix)).exists():
+                    attic.take(file)
+            draft.rename(pack.with_suffix(".idx"))
+            return "its index was made again"
+    index = pack.with_suffix(".idx")
+    found = pack_entries.read(pack.read_bytes(), index.read_bytes() if index.exists() else b"")
+    if found.objects and not _written(repo, pack, found.objects):
+        return ""
+    _take_pack(attic, pack)
+    asked = "".join(f"{object_id}\n" for object_id in found.lost).encode()
+    told = gitcli.attempt(repo.place, ["cat-file", "--batch-check"], stdin=asked).out.decode().splitlines()
+    lost = [line.split()[0] for line in told if line.endswith(" missing")]
+    named = ", ".join(f"{found.lost[object_id]} {object_id}" for object_id in lost[:_NAMED])
+    more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+    return f"{len(found.objects)} objects of it were kept" + (f", but not {named}{more}" if lost else "")
+
+
+def _written(repo: Repo, old: Path, items: Mapping[str, pack_entries.Item]) -> bool:
+    """Write objects as a new pack and return whether git reads every one of them there."""
+    stem = f"{repo.pack_dir}/pack-{os.urandom(20).hex()}"
+    if old.with_suffix(PROMISOR).exists():
+        Path(f"{stem}{PROMISOR}").touch()  # what is missing is still what a server has
+    write(repo.pack_dir, stem, *pack_entries.encode(items))
+    index = Path(f"{stem}.idx")
+    rows = gitcli.attempt(repo.place, ["show-index"], stdin=index.read_bytes()).out.decode().splitlines()
+    checked = gitcli.attempt(repo.place, ["verify-pack", str(index)])
+    return not checked.code and {row.split()[1] for row in rows} == items.keys()
+
+
+def _take_pack(attic: Attic, pack: Path) -> None:
+    for suffix in (*BESIDE, ".pack", PROMISOR):  # the index first: git finds a pack by it
         if (file := pack.with_suffix(suffix)).exists():
             attic.take(file)
-    if not pack.exists():
-        return "its index was set aside"
-    if not gitcli.attempt(repo.place, ["index-pack", str(pack)]).code:
-        return "its index was made again"
-    kept = attic.take(pack)
-    # as far as it can be read: what comes before the damage is written, one loose object each
-    gitcli.attempt(repo.place, ["unpack-objects", "-r", "-q"], stdin=kept.read_bytes())
-    return "what can be read of it was kept"
 
 
 def set_derived_aside(repo: Repo, attic: Attic) -> None:
