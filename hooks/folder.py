@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli
+from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,8 @@ class Folder:
 def find(repo: Repo) -> Folder:
     """Return the folder that git runs hooks from here, as `git rev-parse --git-path hooks` names it.
 
-    It is read from the configuration: our own git runs no hooks, and would say so.
+    It is read from the configuration: our own git runs no hooks, and would say so. Raises UsageError where
+    core.hooksPath is empty: git then runs `/pre-commit`.
     """
     done = gitcli.attempt(
         repo.place, ["config", "-z", "--show-scope", "--type=path", "--get-all", "core.hooksPath"]
@@ -41,6 +43,10 @@ def find(repo: Repo) -> Folder:
         path, scope = repo.common_dir / "hooks", DEFAULT
     else:
         scope, value = named[-1]
+        if not value:
+            text = f"core.hooksPath is empty ({scope} configuration): git runs no hooks of {repo.place}"
+            hint = f"git config --{scope} --unset core.hooksPath uses the usual folder"
+            raise UsageError(text, hint=hint)
         path = (repo.workdir or repo.git_dir) / value
     return Folder(path, scope, _shared_with(repo, path, scope))
 

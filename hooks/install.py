@@ -7,23 +7,22 @@ before the shim takes its first one; `uninstall` gives it back, so bytes and mod
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hooks import folder, shim
+from hooks import folder, kept, packs, shim
+from hooks.install_lock import installing
 from xpstore import gitcli
 from xpstore.errors import RefusedError, RepositoryError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from xpstore.git import Repo
 
 DECLARED = "xp.hooks"
 """The setting of git that names what was installed here, so that a loss shows."""
-_KEPT = re.compile(r"(.+)\.xpstore-\d+")
 _SHARED = (
     "--shared installs them there all the same; `git config core.hooksPath DIR` chooses a folder for here"
 )
@@ -68,25 +67,33 @@ def install(repo: Repo, hooks: Sequence[str], program: str, *, shared: bool = Fa
     where = folder.find(repo)
     if where.shared_with and not shared:
         raise RefusedError(f"the hooks in {where.path} are run by {where.shared_with}", hint=_SHARED)
-    wanted = [_look(where.path, hook) for hook in hooks]
-    for each in wanted:
-        is_foreign = each.before is not None and each.there is None
-        if is_foreign and not shared and folder.is_tracked(repo, each.path):
-            raise RefusedError(
-                f"{each.path} is a file of the project: moving it would change it for everybody",
-                hint=f'add a line to it: xp hook {each.hook} "$@" || exit; or move it anyway with --shared',
-            )
     try:
         where.path.mkdir(parents=True, exist_ok=True)
-        steps = [_put(each, program) for each in wanted]
+        with installing(where.path):
+            wanted = [_look(where.path, hook) for hook in hooks]
+            for each in wanted:
+                _check_own(repo, each, shared=shared)
+            steps = [_put(each, program) for each in wanted]
+            declared = [hook for hook in shim.KNOWN if hook in {*declared_here(repo), *hooks}]
+            gitcli.run(repo.place, ["config", "--local", DECLARED, " ".join(declared)])
+            if not {*shim.SERVER, *shim.ALONE}.isdisjoint(hooks):
+                packs.set_up(repo)
     except OSError as error:
         raise RepositoryError(
             f"cannot install hooks in {where.path}: {error.strerror or error}",
             hint="xp hooks doctor says what is there",
         ) from error
-    declared = [hook for hook in shim.KNOWN if hook in {*declared_here(repo), *hooks}]
-    gitcli.run(repo.place, ["config", "--local", DECLARED, " ".join(declared)])
     return steps
+
+
+def _check_own(repo: Repo, wanted: _Wanted, *, shared: bool) -> None:
+    """Raise RefusedError where a hook that would be moved is a file of the project."""
+    is_foreign = wanted.before is not None and wanted.there is None
+    if is_foreign and not shared and folder.is_tracked(repo, wanted.path):
+        raise RefusedError(
+            f"{wanted.path} is a file of the project: moving it would change it for everybody",
+            hint=f'add a line to it: xp hook {wanted.hook} "$@" || exit; or move it anyway with --shared',
+        )
 
 
 def uninstall(repo: Repo, *, shared: bool = False) -> list[Step]:
@@ -105,8 +112,11 @@ def uninstall(repo: Repo, *, shared: bool = False) -> list[Step]:
     places = dict.fromkeys((where.path, repo.common_dir / "hooks"))
     if where.shared_with and not shared:
         del places[where.path]
+    steps: list[Step] = []
     try:
-        steps = [step for place in places for step in _restore(place)]
+        for place in filter(Path.is_dir, places):
+            with installing(place):
+                steps += _restore(place)
     except OSError as error:
         raise RepositoryError(
             f"cannot change {error.filename or where.path}: {error.strerror or error}",
@@ -114,7 +124,8 @@ def uninstall(repo: Repo, *, shared: bool = False) -> list[Step]:
         ) from error
     if declared_here(repo):
         gitcli.run(repo.place, ["config", "--local", "--unset-all", DECLARED])
-        _drop_section(repo, "xp")
+        packs.drop_section(repo, "xp")
+    packs.take_out(repo)
     return steps
 
 
@@ -138,7 +149,7 @@ def orphans(where: Path) -> list[str]:
     """Return the kept hooks that no shim runs any more: somebody has overwritten it."""
     run = {ours.kept for ours in shims(where).values()}
     files = sorted(file.name for file in where.iterdir()) if where.is_dir() else []
-    return [name for name in files if _KEPT.fullmatch(name) and name not in run]
+    return [name for name in files if kept.is_kept(name) and name not in run]
 
 
 def _look(where: Path, hook: str) -> _Wanted:
@@ -157,57 +168,41 @@ def _look(where: Path, hook: str) -> _Wanted:
 
 def _put(wanted: _Wanted, program: str) -> Step:
     path, before, there = wanted.path, wanted.before, wanted.there
-    kept = there.kept if there else ""
+    second = there.kept if there else ""
     was = b"" if before is None else before
-    if there and kept:
-        was = (path.parent / kept).read_bytes() if (path.parent / kept).is_file() else b""
+    if there and second:
+        was = (path.parent / second).read_bytes() if (path.parent / second).is_file() else b""
     if before is not None and there is None:
-        kept = _keep(path)
-    text = shim.render(wanted.hook, program, kept, was).encode("utf-8", "surrogateescape")
+        second = kept.keep(path)
+    if second:
+        kept.link(path.parent, second)
+    text = shim.render(wanted.hook, program, second, was).encode("utf-8", "surrogateescape")
     if there and before == text and os.access(path, os.X_OK):
-        return Step(wanted.hook, "unchanged", kept)
+        return Step(wanted.hook, "unchanged", second)
     draft = path.with_name(f".{path.name}.xpstore-draft")
     draft.write_bytes(text)
     draft.chmod(0o755)
     draft.replace(path)
-    return Step(wanted.hook, "renewed" if there else "chained" if kept else "installed", kept)
-
-
-def _keep(path: Path) -> str:
-    """Give a hook its second name, which nothing has, and return it."""
-    number = 1
-    while True:
-        kept = path.with_name(f"{path.name}.xpstore-{number}")
-        try:
-            os.link(path, kept, follow_symlinks=False)  # fails where the name is taken
-        except FileExistsError:
-            if os.path.samestat(kept.lstat(), path.lstat()):  # an installation that was stopped here
-                return kept.name
-            number += 1
-        else:
-            return kept.name
+    return Step(wanted.hook, "renewed" if there else "chained" if second else "installed", second)
 
 
 def _restore(where: Path) -> Iterator[Step]:
-    for name, ours in shims(where).items():
-        kept = where / ours.kept if ours.kept else None
-        if kept and os.path.lexists(kept):
-            kept.replace(where / name)
+    # one at a time: what a shim has kept may be an older shim, that two installations at once have left
+    while found := shims(where):
+        name, ours = next(iter(found.items()))
+        file = where / ours.kept if ours.kept else None
+        kept.unlink(where, ours.kept)
+        if file and os.path.lexists(file):
+            file.replace(where / name)
             yield Step(ours.hook, "restored", ours.kept)
         else:
             (where / name).unlink()
             yield Step(ours.hook, "removed", ours.kept)
     for name in orphans(where):
         hook = name.rpartition(".")[0]
+        kept.unlink(where, name)
         if os.path.lexists(where / hook):
             yield Step(hook, "left", name)  # newer than what we kept: both stay
         else:
             (where / name).rename(where / hook)
             yield Step(hook, "restored", name)
-
-
-def _drop_section(repo: Repo, section: str) -> None:
-    """Remove the header of a section of the configuration in which nothing is left."""
-    pattern = rf"^{section}\."
-    if gitcli.attempt(repo.place, ["config", "--local", "--get-regexp", pattern]).code:
-        gitcli.attempt(repo.place, ["config", "--local", "--remove-section", section])

@@ -12,6 +12,8 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
+from hooks.kept import link_of
+
 VERSION = 1
 CLIENT = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "post-merge")
 SERVER = ("pre-receive",)
@@ -91,9 +93,13 @@ def _missing(hook: str) -> list[str]:
 
 
 def _run_kept(hook: str, kept: str, before: bytes) -> list[str]:
-    start = _command(before)
+    shell = _shell(before.partition(b"\n")[0].decode("utf-8", "replace"))
+    start = _command(shell, before)
     after = "|| :" if hook in _TOO_LATE else "|| exit"
     lines = [f'kept=$(dirname "$0")/{shlex.quote(kept)}']
+    if not shell and (link := link_of(kept)):
+        named = f'$(dirname "$0")/{shlex.quote(link)}'
+        lines.append(f'[ ! "{named}" -ef "$kept" ] || kept={named}')
     if hook in _READS:
         lines += ["input=$(cat; echo .)", "input=${input%.}"]
         start = f'printf %s "$input" | {start}'
@@ -101,12 +107,11 @@ def _run_kept(hook: str, kept: str, before: bytes) -> list[str]:
     return [*lines, 'if [ -x "$kept" ]; then', f"    {start} {after}", "fi"]
 
 
-def _command(before: bytes) -> str:
-    """Return what runs the kept hook.
+def _command(shell: str, before: bytes) -> str:
+    """Return what runs the kept hook; `shell` is the start of its command line, "" for another program.
 
     It has another name now. A shell script that asks for its own is read by its shell under the old one.
     """
-    shell = _shell(before.partition(b"\n")[0].decode("utf-8", "replace"))
     asks = re.search(rb"\$(?:0|\{0)", before) and b"BASH_SOURCE" not in before
     if not (shell and asks):
         return '"$kept" "$@"'

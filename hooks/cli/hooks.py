@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 _NAMES = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "post-merge", "pre-receive", "update")
 
 
+_SERVER_NEXT = (
+    "",
+    "Next:",
+    '  git config xp.allowedSigners FILE   (here: the keys whose decisions count, namespaces="xp-gate")',
+    "  git config xp.signGates true        (where the gate runs: sign its records with user.signingKey)",
+    "  xp gate BRANCH --hold               (or decide here: what this server holds needs no signature)",
+)
+
+
 @click.group("hooks", help=__doc__)
 def command() -> None:
     """Group; see the module's docstring."""
@@ -53,6 +62,7 @@ def install_command(  # noqa: PLR0913  # the options of the verb
     (xp.allowNewStores true lets it), a second xp.toml with a store's id, or another store into a store's
     folder; a store moves to a new folder as it is. Names that git would take for such a branch, as a tag
     `main`, are refused. xp.requireGate false takes experiences that no gate has accepted.
+    receive.unpackLimit is set to 1 where it is not set: a push is one pack then, which no gc breaks up.
     --hook update is for servers that allow nothing else: evidence must be pushed before main then.
 
     JSON: {"hooks": [{"hook", "action": "installed", "chained", "renewed" or "unchanged", "kept"}],
@@ -65,6 +75,9 @@ def install_command(  # noqa: PLR0913  # the options of the verb
     steps = install.install(repo, only or (shim.SERVER if server else shim.CLIENT), program(), shared=shared)
     stores = [] if server or no_drivers else location.stores(repo)
     _report(steps, [name for store in stores for name in drivers.install(store)], as_json=as_json)
+    if server and not as_json:
+        for line in _SERVER_NEXT:
+            click.echo(line)
 
 
 @command.command("uninstall")
@@ -104,7 +117,8 @@ def doctor_command(app: App, ctx: click.Context, *, as_json: bool) -> None:
 
     repo = repository(app)
     report = doctor.examine(repo, program())
-    merging = {store.prefix or ".": drivers.state(store) for store in location.stores(repo)}
+    merged = [] if repo.workdir is None else location.stores(repo)  # nothing is merged in a bare repository
+    merging = {store.prefix or ".": drivers.state(store) for store in merged}
     if as_json:
         where = report.folder
         emit(

@@ -5,6 +5,7 @@ import pytest
 from hooks import folder
 from tests.builders import git
 from tests.hooking import opened, plain_repository
+from xpstore.errors import UsageError
 
 
 def as_git_says(where):
@@ -51,3 +52,12 @@ def test_a_file_of_the_project_is_told_from_one_beside_it(tmp_path):
     assert folder.is_tracked(repo, repo.place / "ours")
     assert not folder.is_tracked(repo, repo.place / "mine")
     assert not folder.is_tracked(repo, tmp_path / "ours")
+
+
+def test_an_empty_folder_name_is_refused_git_would_run_what_lies_at_the_root_of_the_machine(tmp_path):
+    repo = plain_repository(tmp_path / "repo")
+    git(repo.place, "config", "core.hooksPath", "")
+    assert git(repo.place, "rev-parse", "--git-path", "hooks/pre-commit") == "/pre-commit"
+    with pytest.raises(UsageError, match=r"core\.hooksPath is empty \(local configuration\)") as refused:
+        folder.find(repo)
+    assert refused.value.hint == "git config --local --unset core.hooksPath uses the usual folder"

@@ -220,3 +220,51 @@ def test_a_folder_in_the_place_of_a_hook_is_named(tmp_path):
     (repo.common_dir / "hooks" / "pre-commit").mkdir(parents=True)
     with pytest.raises(RefusedError, match="is a folder"):
         install.install(repo, ["pre-commit"], "xp")
+
+
+DISPATCHER = """#!/usr/bin/env python3
+import os, sys
+import beside
+print(beside.WORD, os.path.basename(sys.argv[0]), sys.argv[1:])
+"""
+
+
+def test_a_program_that_asks_for_its_name_is_told_the_one_it_had(tmp_path, monkeypatch):
+    stand_in(tmp_path, monkeypatch)
+    repo = plain_repository(tmp_path / "repo")
+    where = repo.common_dir / "hooks"
+    script(where / "pre-commit", DISPATCHER)
+    script(repo.place / "tools" / "dispatch", DISPATCHER)
+    (where / "commit-msg").symlink_to("../../tools/dispatch")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    for folder in (where, repo.place / "tools"):
+        (folder / "beside.py").write_text(f"WORD = {folder.name!r}")
+    before = picture(repo.common_dir)
+    install.install(repo, ["pre-commit", "commit-msg"], "xp")
+    code, out = attempt(repo.place, "commit", "-q", "--allow-empty", "-m", "Try")
+    assert (code, out) == (0, "hooks pre-commit []\ntools commit-msg ['.git/COMMIT_EDITMSG']\n")
+    install.uninstall(repo)
+    assert (where / "commit-msg").readlink() == Path("../../tools/dispatch")
+    after = picture(repo.common_dir)
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_shim_that_was_kept_by_mistake_is_seen_through(tmp_path):
+    repo = plain_repository(tmp_path / "repo")
+    where = repo.common_dir / "hooks"
+    script(where / "pre-commit", PYTHON)
+    before = picture(where)
+    install.install(repo, ["pre-commit"], "xp")
+    (where / "pre-commit").rename(where / "pre-commit.xpstore-2")
+    script(where / "pre-commit", shim.render("pre-commit", "xp", "pre-commit.xpstore-2"))
+    install.uninstall(repo)
+    assert picture(where) == before
+
+
+def test_a_server_takes_pushes_as_packs_as_long_as_its_hooks_are_there(tmp_path):
+    repo = plain_repository(tmp_path / "s.git", "--bare")
+    before = picture(repo.git_dir)
+    install.install(repo, shim.SERVER, "xp")
+    assert git(repo.place, "config", "receive.unpackLimit") == "1"
+    install.uninstall(repo)
+    assert picture(repo.git_dir) == before
