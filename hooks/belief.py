@@ -184,7 +184,10 @@ class Court:
 
 
 _GATE = "xp gate measures it; xp sync or xp publish brings the record here"
-_SIGN = "let somebody sign it whose key this server knows (its CI does), or run xp gate --hold on the server"
+_SIGN = (
+    "let somebody sign it (git config xp.signGates true, where it is measured) whose key this server knows"
+    " (git config xp.allowedSigners FILE, on the server), or run xp gate --hold on the server"
+)
 
 
 def _worse(decision: GateDecision) -> str:

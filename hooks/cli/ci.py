@@ -79,8 +79,9 @@ def init_command(  # noqa: PLR0913  # the options of the verb
         note(f"warning: the gate cannot run yet: {why}; see [environment] of xp.toml, and write its cases")
     if not dry_run:
         click.echo("\nNext:")
+        mine = [quote(file.path) for file in planned if file.state != "theirs"]
         click.echo(
-            paint(f"  git add {' '.join(quote(file.path) for file in planned if file.state != 'theirs')}")
+            paint(f"  git add {' '.join(mine)}" if mine else "  write into it what it needs, and add it")
         )
         click.echo("  git commit -m 'Gate experiences'")
         click.echo("  git push")

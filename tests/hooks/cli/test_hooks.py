@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hooks.cli.hooks import program
-from tests.builders import make_store
+from tests.builders import git, make_store
 from tests.hooking import attempt, picture, plain_repository
 from xpstore.cli.main import run
 
@@ -73,6 +73,17 @@ def test_a_server_has_one_hook_and_no_drivers(tmp_path, capsys):
     code, said = asked(capsys, "-C", str(repo.git_dir), "hooks", "install", "--server", "--json")
     assert code == 0
     assert said == {"hooks": [{"hook": "pre-receive", "action": "installed", "kept": ""}], "drivers": []}
+    assert run(["-C", str(repo.git_dir), "hooks", "install", "--server"]) == 0
+    said = capsys.readouterr().out
+    assert "git config xp.allowedSigners FILE" in said
+    assert "git config xp.signGates true" in said
+
+
+def test_nothing_is_merged_in_a_bare_repository(tmp_path, capsys):
+    place = make_store(tmp_path / "s").repo.place
+    git(tmp_path, "clone", "-q", "--bare", str(place), "bare.git")
+    code, said = asked(capsys, "-C", str(tmp_path / "bare.git"), "hooks", "doctor", "--json")
+    assert (code, said["merging"]) == (0, {})
 
 
 def test_outside_of_a_repository_there_is_nothing_to_install_into(tmp_path, capsys):
