@@ -9,6 +9,8 @@ from trainer.bisect.run import Kind
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trainer.bisect.choose import Answer
     from trainer.bisect.model import Counts
     from trainer.bisect.search import Search
@@ -149,7 +151,7 @@ def preview(found: Search) -> Preview:
 
 def _ranked(found: Search) -> tuple[Suspect, ...]:
     chances = found.posterior.suspects
-    ranked = sorted(range(1, len(chances) + 1), key=lambda n: -chances[n - 1])
+    ranked = sorted(_left(found, range(1, len(chances) + 1)), key=lambda n: -chances[n - 1])
     return tuple(suspect_of(found.span.suspect(n), chances[n - 1]) for n in ranked[:SHOWN])
 
 
@@ -173,7 +175,7 @@ def outcome(found: Search, kind: Kind, answer: Answer) -> Outcome:
         same=posterior.same,
         culprit=tuple(
             suspect_of(span.suspect(n), chances[n - 1])
-            for n in range(answer.first, answer.last + 1)
+            for n in _left(found, range(answer.first, answer.last + 1))
             if kind == "found"
         ),
         likeliest=_ranked(found) if kind != "same" else (),
@@ -185,6 +187,12 @@ def outcome(found: Search, kind: Kind, answer: Answer) -> Outcome:
         rollouts=found.rollouts,
         reused=found.reused,
     )
+
+
+def _left(found: Search, numbers: Iterable[int]) -> list[int]:
+    """Return the suspects that are not undone already; all of them where that leaves none."""
+    every = list(numbers)
+    return [number for number in every if number not in found.span.harmless] or every
 
 
 def suspect_of(entry: Entry, probability: float) -> Suspect:

@@ -98,13 +98,16 @@ class Search:
         scored = {number for counts in self.scores.counts for number, _, _ in counts}
         hopeless = [n for n, count in by_state.items() if count >= HOPELESS and n not in scored]
         closed = {pair for pair, count in self.failures.items() if count >= TRIES}
+        hopeless += self.span.passing
         return frozenset(closed | {(number, case) for number in hopeless for case in range(len(self.cases))})
 
     @property
     def skipped(self) -> dict[int, str]:
         """State → why it cannot be evaluated."""
         usable = set(self.board.states)
-        return {n: self.errors[n] for n in range(len(self.span.states)) if n not in usable}
+        return {
+            n: self.errors[n] for n in range(len(self.span.states)) if n not in usable and n in self.errors
+        }
 
     @property
     def posterior(self) -> Posterior:
@@ -133,7 +136,7 @@ def prepare(location: Location, question: Question) -> Search:
     what = Measurement(world=world, suite=f"{SEARCH}{question.suite}", cases=cases, trials=1, seed=seed)
     trees = [s.tree for s in span.states]
     scores = Scores(trees, [case.id for case in cases], seed)
-    for record in evaluation.of_trees(location, set(trees)):
+    for record in evaluation.of_trees(location, {t for n, t in enumerate(trees) if n not in span.passing}):
         if _circumstances(record.key) == _circumstances(what.key("")):
             scores.add(record)
     read = state.load(location.repo, state.name_of(span, world.id))

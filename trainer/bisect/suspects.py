@@ -1,7 +1,8 @@
 """The suspects: what changed the experiences between a commit that was good and one that is bad.
 
 History is read along first parents, so a merge is one suspect with all that it brought. Where the experiences
-come back to what they were, nothing in between can be to blame that is still there: it is left out.
+come back to what they were, nothing in between can be to blame that is still there: it is left out. What was
+undone with other updates in between is not to blame either, and while it was there, it hides what they do.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import history
+from xpstore import history, timeline
 from xpstore.errors import NotFoundError, UsageError
 from xpstore.evaluation import experiences_at
 from xpstore.events import need_whole_history
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xpstore.events import Entry
     from xpstore.location import Location
+    from xpstore.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ class Range:
     """Suspect n, counted from 1 as in `model`, turned state n-1 into state n."""
     undone: int = 0
     """How many commits were left out, because the experiences came back to what they were."""
+    harmless: frozenset[int] = frozenset()
+    """Suspects that are undone at the bad end, and what undid them."""
+    passing: frozenset[int] = frozenset()
+    """States that hold what is undone at the bad end: their scores say nothing of what is left."""
 
     def suspect(self, number: int) -> Entry:
         """Return a suspect by its number, from 1."""
@@ -72,7 +80,22 @@ def between(loc: Location, good: str, bad: str) -> Range:
             f"{good} and {bad} have the same experiences: no update can have made a difference",
             hint="look at what else changed: agent, model, environment, cases",
         )
-    return Range(tuple(states), tuple(suspects), len(entries) - len(suspects))
+    harmless, passing = _undone(timeline.build(loc, end), suspects)
+    return Range(tuple(states), tuple(suspects), len(entries) - len(suspects), harmless, passing)
+
+
+def _undone(found: Timeline, suspects: Sequence[Entry]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the suspects that are undone at the bad end or undid one, and the states between the two."""
+    numbers = {entry.commit: number for number, entry in enumerate(suspects, 1)}
+    harmless: set[int] = set()
+    passing: set[int] = set()
+    for entry, number in zip(suspects, numbers.values(), strict=True):
+        nodes = [found.nodes[node] for node in found.by_commit.get(entry.commit, ())]
+        ends = [numbers.get(node.event, 0) for node in nodes if not node.active]
+        if nodes and len(ends) == len(nodes) and min(ends) > number:
+            harmless |= {number, *ends}
+            passing |= set(range(number, max(ends)))
+    return frozenset(harmless), frozenset(passing)
 
 
 def _check_order(loc: Location, good: tuple[str, str], bad: tuple[str, str]) -> None:

@@ -42,6 +42,20 @@ def test_what_was_undone_again_is_left_out(broken):
     assert span.states[-2] == start
 
 
+def test_what_was_undone_with_others_in_between_is_not_to_blame(broken):
+    for number in (21, 22, 23):
+        add_plan(broken, number)
+    revert(broken, "main~1", "main")
+    span = between(broken, "good", "main")
+    last = SUSPECTS + 4
+    assert (len(span.suspects), span.undone) == (last, 0)
+    assert span.harmless == {SUSPECTS + 2, last}
+    assert span.passing == {SUSPECTS + 2, SUSPECTS + 3}
+    revert(broken, "main", "main")  # it is back, and the undoing is undone
+    span = between(broken, "good", "main")
+    assert span.harmless == set()
+
+
 def test_a_merge_is_one_suspect_and_what_came_through_one_is_no_end(broken):
     where = broken.repo.place
     git(where, "switch", "-qc", "side", "good")
