@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 from hooks.remark import Remark
 from xpstore import evidence, gate_record, layout, witness
-from xpstore.errors import FormatError
 from xpstore.evaluation import experiences_at
 from xpstore.location import stores_at
 
@@ -69,11 +68,7 @@ def _ungated(loc: Location, old: str, new: str, branch: str, *, blocks: bool) ->
     before, after = experiences_at(loc, old), experiences_at(loc, new)
     if before == after:
         return
-    try:
-        decisions = gate_record.of_experiences(loc, after, before) if evidence.tip(loc) else []
-    except FormatError as error:
-        decisions = []
-        yield Remark(error.message, error.hint, blocks=False)
+    decisions = gate_record.of_experiences(loc, after, before) if evidence.tip(loc) else []
     if not any(d.decision == "accept" and d.decided_by != gate_record.NOBODY for d in decisions):
         yield Remark(
             f"no gate has accepted the experiences that the push brings to {branch}",

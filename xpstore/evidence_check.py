@@ -25,6 +25,7 @@ _ID_FILE = re.compile(r"(rollouts|cases)/../([0-9a-f]+)\.json")
 _EVENT_FILE = re.compile(r"ledger/../[0-9a-f]+/([0-9a-f]+)\.json")
 _NOTE_FILE = re.compile(r"trajectories/../([0-9a-f]+)\.md")
 _GATE_FILE = re.compile(r"gates/../([0-9a-f]+)\.json")
+_SIGNATURE_FILE = re.compile(r"gates/../[0-9a-f]+\.([0-9a-f]+)\.sig")
 _EVALUATION_FILE = re.compile(r"evaluations/../([0-9a-f]+\.[0-9a-f]+)\.json")
 
 
@@ -79,6 +80,8 @@ class Evidence:
     def _check(self, path: str) -> str:
         if path not in self.files:
             return f"{path} is missing in the evidence branch"
+        if not layout.is_evidence(path):
+            return f"{path} is no evidence: no file of it is called so"
         try:
             found = self._named(path)
             if path.endswith(".json") and not found:
@@ -106,8 +109,9 @@ class Evidence:
             record = evaluation.read_record(self.read(path), path)
             found = f"{record.key.id}.{record.id}"
             return "" if found == match[1] else found
-        if match := _GATE_FILE.fullmatch(path):
-            found = gate_record.parse(self.read(path), path).id
+        if match := _GATE_FILE.fullmatch(path) or _SIGNATURE_FILE.fullmatch(path):
+            is_record = path.endswith(".json")
+            found = gate_record.parse(self.read(path), path).id if is_record else content_id(self._text(path))
             return "" if found == match[1] else found
         if path.endswith(".patch"):
             self.gradient(path)

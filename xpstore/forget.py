@@ -177,7 +177,7 @@ def _rewrite(loc: Location, rollout_id: str, gone: set[str], remotes: Sequence[s
         old = evidence.tip(loc)
         if old is None:
             raise RepositoryError(f"{loc.evidence_ref} is gone", hint="git fetch brings it back")
-        number = f"{witness.generation(loc, old) + 1}\n".encode()
+        number = witness.following(loc, old)
         roots = [
             _root(loc, loc.evidence_ref, {**dict.fromkeys(gone), **tombstones, witness.GENERATION: number})
         ]

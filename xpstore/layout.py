@@ -9,6 +9,8 @@ directory grows without bound and nothing depends on a clock.
 
 from __future__ import annotations
 
+import re
+
 CONFIG = "xp.toml"
 EXPERIENCES = "experiences"
 CASES = "cases"
@@ -21,6 +23,18 @@ TOMBSTONES = "tombstones"
 """The folder of the evidence branch that names what was forgotten."""
 RESERVED_STORE_NAMES = frozenset({"evidence", "conflict"})
 """A store of such a name would need the branch `xp/<name>/evidence` below another branch."""
+_ID = r"[0-9a-f]*"
+_EVIDENCE = re.compile(
+    r"generation"
+    rf"|(?:rollouts|cases)/([0-9a-f]{{2}})/\1{_ID}\.json"
+    rf"|trajectories/([0-9a-f]{{2}})/\2{_ID}\.md"
+    rf"|gradients/([0-9a-f]{{2}})/\3{_ID}/[^/]+\.(?:json|patch)"
+    rf"|ledger/([0-9a-f]{{2}})/\4{_ID}/{_ID}\.json"
+    rf"|evaluations/([0-9a-f]{{2}})/\5{_ID}\.{_ID}\.json"
+    rf"|{GATES}/([0-9a-f]{{2}})/\6{_ID}(?:\.json|\.{_ID}\.sig)"
+    rf"|{TOMBSTONES}/([0-9a-f]{{2}})/\7{_ID}"
+)
+"""The shard is the beginning of the id."""
 
 
 def join(prefix: str, path: str) -> str:
@@ -86,6 +100,11 @@ def subject_of(path: str) -> str:
     if kind in {"rollouts", "cases", "trajectories"} and len(rest) == 2:
         return rest[1].rpartition(".")[0]
     return ""
+
+
+def is_evidence(path: str) -> bool:
+    """Return whether a file of the evidence branch may be called so."""
+    return _EVIDENCE.fullmatch(path) is not None
 
 
 def evidence_ref(store_name: str) -> str:

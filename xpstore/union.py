@@ -4,7 +4,7 @@ Files are immutable and named by content, so there is nothing to merge. Neither 
 was forgotten: where one leads to it, the result does not have that one as a parent.
 
 same generation, all clean       a merge of both
-one generation is higher         a commit on that one
+one generation is higher         a commit on that one, if all is clean
 what is left                     a new root of a higher generation
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import evidence, layout, objects, trees, witness
+from xpstore import evidence, gitcli, layout, objects, trees, witness
 from xpstore.errors import RefusedError
 from xpstore.hashing import content_id
 
@@ -50,8 +50,9 @@ def build(loc: Location, ours: str, theirs: str) -> Union:
     mine, other = _files(loc, ours), _files(loc, theirs)
     gone = _tombstones(mine) | _tombstones(other)
     dropped = _dropped(loc, mine, other, gone)
+    returned = _returned(loc, ours, theirs, gone) - {*mine.values(), *other.values()}
     generations = witness.generation(loc, ours), witness.generation(loc, theirs)
-    if not dropped:
+    if not dropped and not returned:
         if loc.repo.is_ancestor(theirs, ours):
             return Union(ours)
         # of the same generation, this clone has seen its own history: `xp verify` would miss it
@@ -72,19 +73,22 @@ def build(loc: Location, ours: str, theirs: str) -> Union:
         if generations[0] == generations[1]:
             parents = [theirs, ours]
     changes = {path: loc.repo.blob(blob) for path, blob in added.items() if path not in dropped}
-    if (dropped and theirs in parents) or (clash and len(parents) > 1):
+    # what is there stays, others may have built on it: it is ours that is rewritten
+    changes |= {path: loc.repo.blob(other[path]) for path in clash if base == ours}
+    if ((dropped or returned) and theirs in parents) or (clash and parents != [theirs]):
         parents = []
-        changes[witness.GENERATION] = f"{max(generations) + 1}\n".encode()
-    return _made(loc, base, parents, {**changes, **({} if base == ours else dict.fromkeys(dropped))}, dropped)
+        changes[witness.GENERATION] = witness.following(loc, ours, theirs)
+    doomed = returned | {*dropped.values()}
+    return _made(loc, base, parents, {**changes, **({} if base == ours else dict.fromkeys(dropped))}, doomed)
 
 
 def _made(
-    loc: Location, base: str, parents: list[str], changes: dict[str, bytes | None], dropped: dict[str, str]
+    loc: Location, base: str, parents: list[str], changes: dict[str, bytes | None], doomed: set[str]
 ) -> Union:
     spliced = trees.splice(loc.repo.read_tree, loc.repo.commit(base).tree, changes)
     who = loc.repo.person()
     commit = objects.make_commit(spliced.tree, parents, who, who, "Evidence of two clones\n")
-    return Union(commit.id, (*spliced.objects, commit), frozenset(dropped.values()))
+    return Union(commit.id, (*spliced.objects, commit), frozenset(doomed))
 
 
 def _files(loc: Location, tip: str) -> dict[str, str]:
@@ -93,6 +97,15 @@ def _files(loc: Location, tip: str) -> dict[str, str]:
 
 def _tombstones(files: dict[str, str]) -> set[str]:
     return {path.rpartition("/")[2] for path in files if path.startswith(f"{layout.TOMBSTONES}/")}
+
+
+def _returned(loc: Location, ours: str, theirs: str, gone: set[str]) -> set[str]:
+    """Return the blobs of what was forgotten that the other history has on its way, though not at its end."""
+    if not gone:
+        return set()
+    out = gitcli.run(loc.repo.place, ["rev-list", "--objects", theirs, f"^{ours}"])
+    named = (line.partition(" ") for line in out.decode("utf-8", "replace").splitlines())
+    return {oid for oid, _, path in named if layout.subject_of(path) in gone}
 
 
 def _dropped(loc: Location, mine: dict[str, str], other: dict[str, str], gone: set[str]) -> dict[str, str]:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xpstore.errors import RefusedError
+
 if TYPE_CHECKING:
     from xpstore.location import Location
 
-_LINE = re.compile(rb"([0-9a-f]{40}) (\d{1,9})\n")
+_LINE = re.compile(rb"([0-9a-f]{40}) (\d{1,18})\n")
+_NUMBER = re.compile(rb"[1-9][0-9]{0,17}\n")
 GENERATION = "generation"
 """The file of the evidence branch that counts how often something was forgotten."""
 
@@ -30,10 +33,35 @@ class Seen:
 
 
 def generation(loc: Location, tip: str) -> int:
-    """Return how often something was forgotten before this tip of the evidence branch."""
+    """Return how often something was forgotten before this tip of the evidence branch; 0 for nonsense."""
+    return _number(loc, tip) or 0
+
+
+def is_nonsense(loc: Location, tip: str) -> bool:
+    """Return whether the file that counts holds what no `xp forget` writes."""
+    return _number(loc, tip) is None
+
+
+def following(loc: Location, *tips: str) -> bytes:
+    """Return what the file that counts says in a branch that follows on these and forgets something.
+
+    Raises RefusedError where no number that can be read follows: somebody has put it there.
+    """
+    data = f"{max(generation(loc, tip) for tip in tips) + 1}\n".encode()
+    if not _NUMBER.fullmatch(data):
+        raise RefusedError(
+            f"the evidence says that something was forgotten {data.decode().strip()} times",
+            hint="somebody wrote that by hand: git log xp/evidence -- generation; go back to before it",
+        )
+    return data
+
+
+def _number(loc: Location, tip: str) -> int | None:
     entry = loc.repo.entry(loc.repo.commit(tip).tree, GENERATION)
-    text = loc.repo.blob(entry.id).decode("utf-8", "replace").strip() if entry and entry.is_file else "0"
-    return int(text) if text.isdecimal() and len(text) < 10 else 0  # int() refuses thousands of digits
+    if entry is None:
+        return 0
+    data = loc.repo.blob(entry.id) if entry.is_file else b""
+    return int(data) if _NUMBER.fullmatch(data) else None
 
 
 def recall(loc: Location) -> Seen | None:

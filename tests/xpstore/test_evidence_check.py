@@ -46,8 +46,9 @@ def test_clones_are_joined_by_a_merge_that_only_adds(tmp_path: Path):
         if said == "one":
             git(place, "branch", "theirs", "xp/evidence")
     git(place, "worktree", "add", "-q", str(tmp_path / "w"), "theirs")
-    (tmp_path / "w" / "evaluations").mkdir()
-    (tmp_path / "w" / "evaluations" / "x.json").write_text("{}")
+    path = tmp_path / "w" / layout.case_path(content_id({}))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}")
     git(tmp_path / "w", "add", ".")
     git(tmp_path / "w", "commit", "-qm", "Theirs")
     git(tmp_path / "w", "merge", "-q", "-m", "Join", "xp/evidence")

@@ -93,6 +93,22 @@ def test_what_was_forgotten_here_is_not_taken_and_their_history_is_none_of_ours(
     assert union.forgotten_there(loc, theirs, ours) == [A]
 
 
+def test_no_history_is_taken_that_has_what_was_forgotten(loc: Location) -> None:
+    number = {witness.GENERATION: "1\n"}
+    ours = made(loc, {layout.tombstone_path(A): "{}", layout.rollout_path(B): "{}", **number})
+    old = made(loc, {layout.rollout_path(A): "secret"})
+    tree = git(loc.repo.place, "rev-parse", f"{ours}^{{tree}}")
+    theirs = git(loc.repo.place, "commit-tree", tree, "-p", ours, "-p", old, "-m", "Bring it back")
+    both = union.build(loc, ours, theirs)
+    assert both.doomed == {git(loc.repo.place, "rev-parse", f"{old}:{layout.rollout_path(A)}")}
+    assert files(loc, both) == {
+        layout.tombstone_path(A): "{}",
+        layout.rollout_path(B): "{}",
+        witness.GENERATION: "2\n",
+    }
+    assert loc.repo.commit(both.tip).parents == ()
+
+
 def test_where_both_have_forgotten_another_one_it_begins_anew(loc: Location) -> None:
     number = {witness.GENERATION: "1\n"}
     theirs = made(loc, {layout.tombstone_path(B): "{}", layout.rollout_path(A): "{}", **number})

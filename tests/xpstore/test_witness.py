@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import git, make_store
 from xpstore import evidence, witness
+from xpstore.errors import RefusedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,26 @@ def test_a_higher_generation_is_a_new_beginning(loc: Location):
     git(loc.repo.place, "update-ref", "-d", loc.evidence_ref)
     tip = evidence.write(loc, [evidence.EvidenceFile(witness.GENERATION, b"1\n")], "Forget")
     assert witness.recall(loc) == witness.Seen(tip or "", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("1000000000\n", 10**9), ("9" * 18 + "\n", 10**18 - 1)),
+        *((text, None) for text in ("9" * 19 + "\n", "abc\n", "0\n", "", "1", "\u0661\n", "9" * 5000)),
+    ],
+)
+def test_a_number_is_read_as_far_as_one_is_written(loc: Location, text: str, number: int | None):
+    git(loc.repo.place, "update-ref", "-d", loc.evidence_ref)
+    tip = evidence.write(loc, [evidence.EvidenceFile(witness.GENERATION, text.encode())], "Forget") or ""
+    assert (witness.generation(loc, tip), witness.is_nonsense(loc, tip)) == (number or 0, number is None)
+    if number == 10**18 - 1:
+        with pytest.raises(RefusedError, match=r"was forgotten 10+ times"):
+            witness.following(loc, tip)
+    else:
+        assert witness.following(loc, tip) == f"{(number or 0) + 1}\n".encode()
+    if number:
+        assert witness.recall(loc) == witness.Seen(tip, number)
 
 
 def test_a_fresh_clone_has_seen_nothing_and_nonsense_is_nothing(loc: Location):
