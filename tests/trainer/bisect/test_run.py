@@ -7,11 +7,15 @@ import pytest
 from tests.builders import git
 from tests.trainer.bisect.broken import make_broken_store
 from tests.trainer.doubles import ScriptedExecutor
+from trainer.bisect.choose import Answer
+from trainer.bisect.outcome import outcome
 from trainer.bisect.run import search
 from trainer.bisect.search import Question, prepare
+from trainer.bisect.suspects import between
 from trainer.store_door import StoreDoor
 from xpstore.errors import RefusedError
 from xpstore.location import Location
+from xpstore.revert import revert
 
 ASKED = Question("good", "main")
 
@@ -117,3 +121,12 @@ def test_the_rollouts_are_bounded(broken):
     assert 1 <= answer.first <= answer.last <= 8
     kind, answer, _, _ = run(broken)
     assert (kind, answer.first) == ("found", 5)
+
+
+def test_an_update_that_is_undone_already_is_not_convicted_whatever_was_measured_before(broken):
+    assert run(broken)[0] == "found"  # and its scores are on record
+    plan = between(broken, "good", "main").suspect(5).plan_ids[0]
+    revert(broken, plan, "main")
+    kind, _, found, _ = run(broken)
+    assert kind == "same"
+    assert outcome(found, "same", Answer("same")).culprit == ()
