@@ -67,7 +67,7 @@ class _Eval(click.Command):
         except click.UsageError as error:
             if not is_asked:
                 raise
-            wrong = UsageError(error.format_message().rstrip("."), hint=f"See '{ctx.command_path} --help'.")
+            wrong = UsageError(error.format_message().rstrip("."), hint=f"see '{ctx.command_path} --help'")
             wrong.exit_code = ABORT
             raise wrong from error
 
@@ -147,7 +147,7 @@ def _check_words(
     if is_show and fail_under is not None:
         why = why or f"'{SHOW}' runs nothing, so nothing can fail: leave out --fail-under"
     if why:
-        error = UsageError(why, hint=f"See '{ctx.command_path} --help'.")
+        error = UsageError(why, hint=f"see '{ctx.command_path} --help'")
         error.exit_code = error.exit_code if fail_under is None else ABORT
         raise error
 
@@ -165,7 +165,7 @@ def _untestable(*, is_wanted: bool) -> Iterator[None]:
         if not is_wanted or os.environ.get("XP_TRACEBACK"):
             raise
         defect = XpError(
-            f"this is a defect of xp: {type(error).__name__}: {error}", hint="Set XP_TRACEBACK=1."
+            f"this is a defect of xp: {type(error).__name__}: {error}", hint="set XP_TRACEBACK=1"
         )
         defect.exit_code = UNTESTABLE
         raise defect from error

@@ -156,6 +156,6 @@ def check_report(app: App, name: str) -> None:
     """Raise UsageError where a report cannot be written, before anything is run for it."""
     file = app.cwd / name
     if file.is_dir():
-        raise UsageError(f"cannot write a report to '{name}'", hint="It is a folder: name a file.")
+        raise UsageError(f"cannot write a report to '{name}'", hint="it is a folder: name a file")
     if not file.parent.is_dir():
-        raise UsageError(f"cannot write a report to '{name}'", hint=f"There is no folder {file.parent}.")
+        raise UsageError(f"cannot write a report to '{name}'", hint=f"there is no folder {file.parent}")

@@ -111,7 +111,7 @@ def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
     for param in ctx.command.params:
         given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
         if given and param.name in names:
-            raise UsageError(f"{param.opts[0]} {why}", hint=f"See '{ctx.command_path} --help'.")
+            raise UsageError(f"{param.opts[0]} {why}", hint=f"see '{ctx.command_path} --help'")
 
 
 def _is_main(app: App, branch: str | None) -> bool:

@@ -47,7 +47,7 @@ class App:
             return ref.removeprefix("refs/heads/")
         head = location.repo.head_ref()
         if head is None:
-            raise UsageError("no branch is checked out", hint="Name one with --branch.")
+            raise UsageError("no branch is checked out", hint="name one with --branch")
         return head.removeprefix("refs/heads/")
 
     def pager(self) -> str:
@@ -72,11 +72,11 @@ class App:
                 return place
         for place in places:
             if place.is_dir():
-                raise UsageError(f"'{name}' is a directory", hint=f"Name the files in {place}.")
+                raise UsageError(f"'{name}' is a directory", hint=f"name the files in {place}")
             if place.exists():
                 raise UsageError(f"'{name}' is a pipe or a device, not a file", hint=_FROM_A_FILE)
         folders = " and in ".join(str(place.parent) for place in places)
-        raise UsageError(f"there is no file '{name}'", hint=f"It was looked for in {folders}.")
+        raise UsageError(f"there is no file '{name}'", hint=f"it was looked for in {folders}")
 
     def typed(self, program: str = "xp") -> str:
         """Return how a command line begins that works here when typed where `xp` was called: `xp -C desk`.

@@ -59,7 +59,7 @@ def _ask(ctx: click.Context, would_go: Forgotten, *, as_json: bool) -> None:
     """Show what would go, and ask; a no ends the program. Raises UsageError where nobody can be asked."""
     if not sys.stdin.isatty():
         raise UsageError(
-            "forgetting cannot be undone", hint="Add --yes to do it, or --dry-run to see what goes."
+            "forgetting cannot be undone", hint="add --yes to do it, or --dry-run to see what goes"
         )
     for line in () if as_json else _lines(would_go):
         click.echo(line)

@@ -43,7 +43,7 @@ def command(  # noqa: PLR0913  # the options of the verb
     from xpstore.init import init
 
     if not directory or folder == "":
-        raise UsageError("the name of the directory is empty", hint="Without a name it is the current one.")
+        raise UsageError("the name of the directory is empty", hint="without a name it is the current one")
     path = (app.cwd / directory).resolve()
     source = _read(app.cwd / folder) if folder else None
     location = init(path, name=name, main=main, source=source)

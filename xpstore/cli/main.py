@@ -75,7 +75,7 @@ def _run(args: Sequence[str]) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "xp"
-        return _fail(UsageError(error.format_message().rstrip("."), hint=f"See '{path} --help'."), args)
+        return _fail(UsageError(error.format_message().rstrip("."), hint=f"see '{path} --help'"), args)
     except XpError as error:
         return _fail(error, args)
     except (KeyboardInterrupt, click.Abort):
@@ -102,7 +102,7 @@ def _output_lost(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return READER_GONE
     note(f"error: the output cannot be written: {error.strerror}")
-    note("hint: Check where it goes and the free space there; whatever else the command did is done.")
+    note("hint: check where it goes and the free space there; whatever else the command did is done")
     return 1
 
 
@@ -127,7 +127,7 @@ def report_defect(kind: type[BaseException], error: BaseException, trace: Traceb
     else:
         text = " ".join(str(error).split())
         note(f"error: this is a defect of xp: {kind.__name__}: {text}")
-        note("hint: Set XP_TRACEBACK=1, run it again, and report the traceback.")
+        note("hint: set XP_TRACEBACK=1, run it again, and report the traceback")
     raise SystemExit(DEFECT)
 
 
@@ -137,7 +137,7 @@ def main() -> None:
     sys.excepthook = report_defect
     if sys.stdout is None:  # the next file that is opened would get its number
         note("error: standard output is closed; nothing was done")
-        note("hint: Send it to /dev/null where it is not wanted.")
+        note("hint: send it to /dev/null where it is not wanted")
         sys.exit(1)
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.reconfigure(errors="backslashreplace")

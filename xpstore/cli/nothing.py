@@ -21,6 +21,6 @@ def tell_nothing(location: Location, count: int, ref: str, what: str) -> None:
     others = [branch for branch in candidates(location) if branch != ref]
     if others:
         more = f", {len(others) - 1} more in xp status" if others[1:] else ""
-        note(f"hint: Not landed yet, and readable with --ref {others[-1]}{more}.")
+        note(f"hint: not landed yet, and readable with --ref {others[-1]}{more}")
     elif not count:
         note("hint: 'xp train FILE...' learns from recordings.")

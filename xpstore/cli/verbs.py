@@ -109,7 +109,7 @@ class VerbGroup(click.Group):
         except (ImportError, AttributeError) as error:
             raise RepositoryError(
                 f"the verb '{cmd_name}' ({entry.value}) does not load: {error}",
-                hint="Install its package again, or uninstall it.",
+                hint="install its package again, or uninstall it",
             ) from error
         if not isinstance(command, click.Command):
             raise RepositoryError(f"the verb '{cmd_name}' ({entry.value}) is no click command")
@@ -135,7 +135,7 @@ class VerbGroup(click.Group):
             from difflib import get_close_matches
 
             close = get_close_matches(name, verbs, 1)
-            hint = f"Did you mean 'xp {close[0]}'?" if close else "'xp --help' lists the commands."
+            hint = f"did you mean 'xp {close[0]}'?" if close else "'xp --help' lists the commands"
             raise UsageError(f"'{name}' is not an xp command", hint=hint)
         return super().resolve_command(ctx, args)
 

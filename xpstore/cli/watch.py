@@ -73,14 +73,14 @@ def _words(line: str | None) -> list[str]:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"--exec {line!r}: {error}", hint="Close the quotes.") from error
+        raise UsageError(f"--exec {line!r}: {error}", hint="close the quotes") from error
     if words and shutil.which(words[0]) is None:
         raise UsageError(
             f"--exec: there is no program '{words[0]}'",
-            hint="Name its file, or sh -c '…' for what a shell shall do.",
+            hint="name its file, or sh -c '…' for what a shell shall do",
         )
     if not words:
-        raise UsageError("--exec names no command", hint="Leave it out to have a line per snapshot.")
+        raise UsageError("--exec names no command", hint="leave it out to have a line per snapshot")
     return words
 
 

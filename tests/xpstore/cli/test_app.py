@@ -33,15 +33,15 @@ def test_a_missing_file_names_the_places_that_were_looked_at(tmp_path, monkeypat
     monkeypatch.chdir(outside)
     app = App(cwd=inside)
     missing = r"there is no file '.*b\.json'"
-    assert hint(app, "b.json", missing) == f"It was looked for in {inside} and in {outside}."
-    assert hint(app, "x/b.json", missing) == f"It was looked for in {inside}/x and in {outside}/x."
-    assert hint(app, f"{tmp_path}/b.json", missing) == f"It was looked for in {tmp_path}."
-    assert hint(App(cwd=outside), "b.json", missing) == f"It was looked for in {outside}."
+    assert hint(app, "b.json", missing) == f"it was looked for in {inside} and in {outside}"
+    assert hint(app, "x/b.json", missing) == f"it was looked for in {inside}/x and in {outside}/x"
+    assert hint(app, f"{tmp_path}/b.json", missing) == f"it was looked for in {tmp_path}"
+    assert hint(App(cwd=outside), "b.json", missing) == f"it was looked for in {outside}"
 
 
 def test_what_is_no_file_is_named_as_what_it_is(tmp_path):
     app = App(cwd=tmp_path)
-    assert hint(app, ".", r"'\.' is a directory") == f"Name the files in {tmp_path}."
+    assert hint(app, ".", r"'\.' is a directory") == f"name the files in {tmp_path}"
     os.mkfifo(tmp_path / "pipe")
     assert "file first" in hint(app, "pipe", "'pipe' is a pipe or a device, not a file")
     assert "file first" in hint(app, "-", "standard input is not read")

@@ -29,7 +29,7 @@ def failing(monkeypatch):
 
 def test_unknown_verb_names_the_closest(capsys):
     assert run(["shwo"]) == 2
-    assert capsys.readouterr().err == "error: 'shwo' is not an xp command\nhint: Did you mean 'xp show'?\n"
+    assert capsys.readouterr().err == "error: 'shwo' is not an xp command\nhint: did you mean 'xp show'?\n"
     assert run(["qqqq"]) == 2
     assert "hint: 'xp --help' lists" in capsys.readouterr().err
 
@@ -44,7 +44,7 @@ def test_no_verb_is_wrong_use(capsys):
 @pytest.mark.parametrize("args", [["--nope"], ["completion", "tcsh"], ["completion"], ["-C"]])
 def test_wrong_use_is_exit_2_with_a_hint(args, capsys):
     assert run(args) == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith("hint: See 'xp")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("hint: see 'xp")
 
 
 def test_a_directory_that_is_not_there(tmp_path, capsys):
@@ -105,7 +105,7 @@ def test_a_defect_exits_70_without_a_traceback():
     assert (done.returncode, done.stdout) == (70, "")
     assert done.stderr.splitlines() == [
         "error: this is a defect of xp: ZeroDivisionError: division by zero",
-        "hint: Set XP_TRACEBACK=1, run it again, and report the traceback.",
+        "hint: set XP_TRACEBACK=1, run it again, and report the traceback",
     ]
 
 

@@ -21,11 +21,11 @@ def untaught(store):
 def test_a_hint_at_candidates(untaught, verb, code):
     lines = [
         "there are no experiences on main",
-        "hint: Not landed yet, and readable with --ref train/b, 1 more in xp status.",
+        "hint: not landed yet, and readable with --ref train/b, 1 more in xp status",
     ]
     assert untaught.xp(verb, "refund") == (code, "", "\n".join(lines) + "\n")
     untaught.git("branch", "-D", "train/b")
-    assert untaught.xp(verb, "refund")[2].endswith("readable with --ref train/a.\n")
+    assert untaught.xp(verb, "refund")[2].endswith("readable with --ref train/a\n")
     assert untaught.xp(verb, "zzzzqqq", "--ref", "train/a")[2].startswith("no experience on train/a ")
 
 
