@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def lost(repo: Repo) -> dict[str, str]:
-    """Return id → kind of the objects that something leads to and that are not there."""
-    done = gitcli.attempt(repo.place, ["fsck", "--connectivity-only", "--no-dangling", "--no-reflogs"])
+    """Return id → kind of the objects that something (a ref, a reflog) leads to and that are not there."""
+    done = gitcli.attempt(repo.place, ["fsck", "--connectivity-only", "--no-dangling"])
     rows = [line.split() for line in done.out.decode("utf-8", "replace").splitlines()]
     return {row[2]: row[1] for row in rows if len(row) == 3 and row[0] == "missing"}
 

@@ -3,9 +3,11 @@
 objects   broken ones move aside, and are written again from where their bytes are still at hand (refill.py)
 HEAD      goes back to the branch that was checked out last
 refs      one that is empty, garbage, gone or at a lost commit goes back to the newest whole commit that its
-          reflog has, then packed-refs, then what a remote had
+          reflog has, then packed-refs, then what a remote had; one whose files alone are lost stays, and
+          they are named; a commit that it had to leave is kept below `refs/xpstore/lost/`
 plans     that were on such a branch and are on record in the evidence are applied again
 reflogs   lose the entries that lead to lost commits, an index that cannot be read is made of HEAD
+tips      to which nothing leads any more are named where the refs are gone and nothing tells what they were
 
 Everything that is replaced is kept in `<git directory>/xpstore.lost/<number>/`, under its own path, until
 something is forgotten for good (purge.py).
@@ -17,7 +19,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from xpstore import gitcli, layout, lock, lost_plans, maintain, purge, refill, salvage, worktree
+from xpstore import git_folder, gitcli, layout, lock, lost_plans, maintain, refill, salvage, worktree
 from xpstore.errors import NotAStoreError, RepositoryError, XpError
 from xpstore.git import Repo
 from xpstore.location import Location
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 
 JUDGED = (layout.HEADS, layout.REMOTES, "refs/notes/")
 """Refs whose files have to be there; others (tags) may name anything."""
+KEPT = "refs/xpstore/lost/"
+"""Where commits stay that a ref was taken off, as not all of their folders are there."""
 _HEAD_BROKEN = "it names neither a branch nor a commit"
+_HEAD_LOST = "its commit is missing"
+NOTHING = "0" * 40
 _ID = re.compile(r"[0-9a-f]{40}")
 _PACKED = re.compile(r"([0-9a-f]{40}) (refs/\S+)|\^[0-9a-f]{40}|#.*")
 
@@ -56,11 +62,16 @@ def repair(path: Path, *, dry_run: bool = False) -> Repaired:
 
     Raises NotAStoreError where there is no repository, RepositoryError where git or the disk says no.
     """
+    opened: list[Fault] = []
+    if git_dir := git_folder.unopened(path):
+        if dry_run:
+            return Repaired(tuple(git_folder.faults(git_dir)), (), "")
+        opened = git_folder.open_again(git_dir)
     repo = Repo.discover(path)
     if repo is None:
         raise NotAStoreError(f"{path} is in no git repository", hint="-C DIR looks elsewhere")
     with maintain.alone(repo, wait=True), lock.store_lock(repo.common_dir):
-        work = _Repair(path, repo, Attic(repo.common_dir))
+        work = _Repair(path, repo, Attic(repo.common_dir), opened)
         if dry_run:
             work.look()
         else:
@@ -95,19 +106,24 @@ class _Repair:
             self.faults.append(Fault("packed-refs", "lines of it are garbage"))
             return  # the refs cannot be listed before that is mended
         self.faults += [Fault(ref, problem) for ref, problem in self._broken_refs()]
+        if self._is_head_lost():
+            self.faults.append(Fault("HEAD", _HEAD_LOST))
+        self.faults += self._left_tips()
         if not self.faults:  # git stops at the first of those
             self.missing = refill.lost(self.repo)
 
     def mend(self) -> None:
         """Find what is broken and mend it."""
         if self._is_head_broken():
-            self._head()
+            self._head(_HEAD_BROKEN)
         self._packed_refs()
         objects = self._objects()
         indexes = list(self._broken_indexes())
         for _, index in indexes:
             self.attic.take(index)
         self._refill(objects)
+        if self._is_head_lost():
+            self._detached_head()
         for ref, problem in sorted(self._broken_refs(), key=lambda row: not row[0].endswith("/evidence")):
             self._ref(ref, problem)  # the evidence first: it has what others need
             self._refill(objects)
@@ -116,6 +132,7 @@ class _Repair:
             gitcli.attempt(place, ["read-tree", "HEAD"])
             self.faults.append(Fault(str(index), "it could not be read", "made again of HEAD"))
         self._reflogs()
+        self.faults += self._left_tips()
         self.missing = refill.lost(self.repo)
         self.faults += [f if f.what.split()[1] not in self.missing else replace(f, done="") for f in objects]
 
@@ -124,24 +141,39 @@ class _Repair:
     def _is_head_broken(self) -> bool:
         return not re.fullmatch(r"refs/.+|[0-9a-f]{40}", worktree.head_of(self.repo.git_dir))
 
-    def _head(self) -> None:
+    def _is_head_lost(self) -> bool:
+        head = worktree.head_of(self.repo.git_dir)
+        return bool(_ID.fullmatch(head)) and not self.repo.has(head)
+
+    def _detached_head(self) -> None:
+        """Put a HEAD that is on no branch back to the newest commit of its reflog, else on a branch."""
+        for commit, _, source in self._earlier("HEAD"):
+            if self._is_whole(commit):
+                self.attic.copy(file := self.repo.git_dir / "HEAD")
+                file.write_text(f"{commit}\n", "utf-8")
+                done = f"put back to {commit[:12]}, which the {source} has"
+                self.faults.append(Fault("HEAD", _HEAD_LOST, done))
+                self._reopen()
+                return
+        self._head(_HEAD_LOST)
+
+    def _head(self, problem: str) -> None:
         """Put HEAD back on the branch that its reflog says was checked out last, else on the store's main."""
         log = self.repo.git_dir / "logs" / "HEAD"
         lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
         moved = [m[1] for line in lines if (m := re.search(r"\tcheckout: moving from .* to (\S+)$", line))]
         loc = self._location()
-        heads = {r.removeprefix(layout.HEADS) for r in ref_files(self.repo.common_dir, layout.HEADS)}
-        heads |= {r.removeprefix(layout.HEADS) for r in _packed(self.repo)}
+        places = (self.repo.common_dir, self.repo.common_dir / "logs")
+        refs = {*_packed(self.repo), *(ref for place in places for ref in ref_files(place, layout.HEADS))}
+        heads = {ref.removeprefix(layout.HEADS) for ref in refs}
         usual = [*moved[-1:], loc.config.main if loc else "main", "main", "master"]
-        branch = next((name for name in usual if name in heads), "")
-        if not branch:
-            self.faults.append(Fault("HEAD", _HEAD_BROKEN))
-            return
+        # where none is there, any: without a HEAD git does not tell what else there is
+        branch = next((name for name in usual if name in heads), usual[0])
         file = self.repo.git_dir / "HEAD"
         if file.exists():
             self.attic.take(file)
         file.write_text(f"ref: {layout.HEADS}{branch}\n", "utf-8")
-        self.faults.append(Fault("HEAD", _HEAD_BROKEN, f"on branch {branch} again"))
+        self.faults.append(Fault("HEAD", problem, f"on branch {branch} again"))
         self._reopen()
 
     # -- objects ------------------------------------------------------------------------------------
@@ -188,7 +220,7 @@ class _Repair:
                 yield ref, error.message
                 continue
             if tip and ref.startswith(JUDGED) and not self._is_whole(tip):
-                yield ref, f"not all files of its commit {tip} are there"
+                yield ref, f"not all folders of its commit {tip} are there"
 
     def _value(self, ref: str) -> str | None:
         try:
@@ -197,34 +229,39 @@ class _Repair:
             return None
 
     def _is_whole(self, commit: str) -> bool:
-        """Return whether a commit and all its files are there; its history is another matter."""
+        """Return whether a commit and its folders are there: a file that is lost moves no branch."""
         if commit not in self.whole:
-            self.whole[commit] = self.repo.has(commit) and self._has_files(commit)
+            self.whole[commit] = salvage.has_files(self.repo, commit, pages=False)
         return self.whole[commit]
-
-    def _has_files(self, commit: str) -> bool:
-        listed = gitcli.attempt(self.repo.place, ["ls-tree", "-r", "-t", "-z", "--full-tree", commit])
-        rows = [row.split("\t")[0].split(" ") for row in gitcli.records(listed.out)]
-        return not listed.code and all(self.repo.has(oid) for _, kind, oid in rows if kind != "commit")
 
     def _ref(self, ref: str, problem: str) -> None:
         for commit, since, source in self._earlier(ref):
             if not self._is_whole(commit):
                 continue
+            kept = self._keep(self._value(ref))
             file = self.repo.common_dir / ref
             if file.is_file():
                 self.attic.take(file)
             reason = f"xp repair: back to what the {source} has"
             gitcli.run(self.repo.place, ["update-ref", "-m", reason, ref, commit])
             self._reopen()
-            self.faults.append(Fault(ref, problem, f"put back to {commit[:12]}, which the {source} has"))
+            done = f"put back to {commit[:12]}, which the {source} has{kept}"
+            self.faults.append(Fault(ref, problem, done))
             self.moved.append((ref, since))
             return
         self.faults.append(Fault(ref, problem))
 
+    def _keep(self, commit: str | None) -> str:
+        """Keep a commit that a ref is taken off from gc, under a ref of its own, and say so."""
+        if commit is None:
+            return ""
+        name = f"{KEPT}{commit[:12]}"
+        gitcli.run(self.repo.place, ["update-ref", name, commit])
+        return f"; {commit[:12]} is kept as {name}"
+
     def _earlier(self, ref: str) -> Iterator[tuple[str, int, str]]:
         """Yield the commits that a ref was at, newest first: id, since when (Unix time), who says so."""
-        log = self.repo.common_dir / "logs" / ref
+        log = (self.repo.git_dir if ref == "HEAD" else self.repo.common_dir) / "logs" / ref
         lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
         for line in reversed(lines):
             moved = re.match(r"([0-9a-f]{40}) ([0-9a-f]{40}) .*> (\d+) ", line)
@@ -239,6 +276,19 @@ class _Repair:
                 seen = self._value(f"{layout.REMOTES}{remote}/{ref.removeprefix(layout.HEADS)}")
                 if seen:
                     yield seen, 0, f"remote {remote}"
+
+    def _left_tips(self) -> list[Fault]:
+        """Name the commits that nothing leads to, where there is no branch at all: they were its branches."""
+        if self.repo.ref_names(layout.HEADS):
+            return []
+        told = gitcli.attempt(self.repo.place, ["fsck", "--connectivity-only"]).out.decode("utf-8", "replace")
+        tips = [line.split()[2] for line in told.splitlines() if line.startswith("dangling commit ")]
+        problem = "nothing leads to it; `git branch NAME {}` makes it a branch again: {}"
+        subjects = (self.repo.commit(tip).message.strip().partition("\n")[0] for tip in tips)
+        return [
+            Fault(f"commit {tip}", problem.format(tip[:12], subject))
+            for tip, subject in zip(tips, subjects, strict=True)
+        ]
 
     def _apply_again(self) -> None:
         """Apply the plans again that were on a branch which was put back, and are on record."""
@@ -268,16 +318,29 @@ class _Repair:
         """Drop entries of lost commits, as git takes each for an error; the logs as they were are kept."""
         logs = [f for f in (self.repo.common_dir / "logs").rglob("*") if f.is_file()]
         logs += [f for f in self.repo.common_dir.glob("worktrees/*/logs/**/*") if f.is_file()]
-        gone: set[str] = set()
+        dropped = False
         for log in logs:
-            ids = {i for line in log.read_text("utf-8", "replace").splitlines() for i in line[:81].split(" ")}
-            lost = {i for i in ids if _ID.fullmatch(i) and i.strip("0") and not self._is_whole(i)}
-            if lost:
+            before = log.read_bytes()
+            after = b"".join(self._without_lost(before.splitlines(keepends=True)))
+            if after != before:
                 self.attic.copy(log)
-            gone |= lost
-        if gone:
-            purge.forget_reflogs(self.repo, gone)
+                log.write_bytes(after)
+                dropped = True
+        if dropped:
             self.faults.append(Fault("reflogs", "entries lead to lost commits", "those entries were dropped"))
+
+    def _without_lost(self, lines: list[bytes]) -> Iterator[bytes]:
+        """Yield the entries whose commits are there, each beginning where the one before it ends."""
+        end = NOTHING
+        for line in lines:
+            old, new = (part.decode("ascii", "replace") for part in (line[:40], line[41:81]))
+            if self._is_lost(new):
+                continue
+            yield (end.encode() if self._is_lost(old) else line[:40]) + line[40:]
+            end = new if _ID.fullmatch(new) else end
+
+    def _is_lost(self, commit: str) -> bool:
+        return bool(_ID.fullmatch(commit) and commit.strip("0")) and not self.repo.has(commit)
 
     # -- the rest -----------------------------------------------------------------------------------
 

@@ -162,6 +162,19 @@ def _take_pack(attic: Attic, pack: Path) -> None:
             attic.take(file)
 
 
+def has_files(repo: Repo, commit: str, *, pages: bool = True) -> bool:
+    """Return whether a commit and its folders are there, and the files in them too unless not `pages`.
+
+    Its history is another matter.
+    """
+    if not repo.has(commit):
+        return False
+    listed = gitcli.attempt(repo.place, ["ls-tree", "-r", "-t", "-z", "--full-tree", commit])
+    rows = [row.split("\t")[0].split(" ") for row in gitcli.records(listed.out)]
+    kinds = {"tree", "blob"} if pages else {"tree"}
+    return not listed.code and all(repo.has(oid) for _, kind, oid in rows if kind in kinds)
+
+
 def set_derived_aside(repo: Repo, attic: Attic) -> None:
     """Move away what may name objects that are lost."""
     for name in DERIVED:

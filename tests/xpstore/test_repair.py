@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import fsck, git, make_store
+from tests.builders import fsck, git, identify, make_store
+from tests.e2e.bad import loose
 from xpstore.errors import NotAStoreError
 from xpstore.repair import ref_names, repair
 
@@ -53,3 +54,90 @@ def test_a_repository_without_a_store_is_mended_too(tmp_path: Path) -> None:
     ref.write_bytes(b"")
     assert repair(tmp_path / "r").is_whole
     assert ref.read_bytes() == before
+
+
+def files_of_two_commits(tmp_path: Path) -> tuple[Path, str, str]:
+    """Make a repository of two commits, everything loose; return it and the two."""
+    git(tmp_path, "init", "-q", "-b", "main", "r")
+    place = tmp_path / "r"
+    identify(place)
+    for n in (1, 2):
+        (place / "page.txt").write_text(f"{n}\n")
+        git(place, "add", ".")
+        git(place, "commit", "-qm", f"Number {n}")
+    return place, git(place, "rev-parse", "HEAD~1"), git(place, "rev-parse", "HEAD")
+
+
+def test_a_branch_stays_where_only_a_file_of_its_commit_is_lost(tmp_path: Path) -> None:
+    place, _, second = files_of_two_commits(tmp_path)
+    file, blob = loose(place, "HEAD:page.txt")
+    data = file.read_bytes()
+    file.write_bytes(b"")
+    (place / "page.txt").write_text("other\n")
+    log = (place / ".git" / "logs" / "HEAD").read_bytes()
+    done = repair(place)
+    assert (done.missing, done.is_whole) == ((f"blob {blob}",), False)
+    assert git(place, "rev-parse", "main") == second
+    assert (place / ".git" / "logs" / "HEAD").read_bytes() == log
+    file.write_bytes(data)
+    assert repair(place).is_whole
+    assert git(place, "rev-parse", "main") == second
+
+
+def test_a_commit_that_a_branch_is_taken_off_is_kept_and_named(tmp_path: Path) -> None:
+    place, first, second = files_of_two_commits(tmp_path)
+    tree = loose(place, "HEAD^{tree}")
+    tree[0].unlink()
+    (place / ".git" / "index").unlink()
+    done = repair(place)
+    assert git(place, "rev-parse", "main") == first
+    kept = f"refs/xpstore/lost/{second[:12]}"
+    assert git(place, "rev-parse", kept) == second
+    assert kept in next(fault.done for fault in done.faults if fault.what == "refs/heads/main")
+    assert done.missing == (f"tree {tree[1]}",)
+    assert second in (place / ".git" / "logs" / "HEAD").read_text()
+
+
+def test_entries_after_a_lost_commit_stay_in_the_reflog(tmp_path: Path) -> None:
+    place, first, second = files_of_two_commits(tmp_path)
+    log = place / ".git" / "logs" / "refs" / "heads" / "main"
+    who = "Pat <p@x> 1 +0000\tx\n"
+    one, two = f"{'0' * 40} {first} {who}", f"{first} {second} {who}"
+    log.write_text(f"{one}{first} {'1' * 40} {who}{'1' * 40} {second} {who}")
+    assert repair(place).is_whole
+    assert log.read_text() == one + two
+
+
+def test_a_detached_head_at_a_lost_commit_goes_back_to_what_its_reflog_has(tmp_path: Path) -> None:
+    place, _, second = files_of_two_commits(tmp_path)
+    (place / ".git" / "HEAD").write_text("1" * 40 + "\n")
+    assert [f.what for f in repair(place, dry_run=True).faults] == ["HEAD"]
+    assert repair(place).is_whole
+    assert (place / ".git" / "HEAD").read_text() == f"{second}\n"
+
+
+def test_tips_of_branches_that_nothing_tells_of_are_named(tmp_path: Path) -> None:
+    place, _, second = files_of_two_commits(tmp_path)
+    git(tmp_path, "clone", "-q", "--bare", "r", "b.git")
+    (tmp_path / "b.git" / "packed-refs").unlink()
+    for dry_run in (True, False):
+        done = repair(tmp_path / "b.git", dry_run=dry_run)
+        assert [f.what for f in done.faults] == [f"commit {second}"]
+        assert f"git branch NAME {second[:12]}" in done.faults[0].problem
+        assert not done.is_whole
+    git(tmp_path / "b.git", "branch", "main", second)
+    assert repair(tmp_path / "b.git").is_whole
+    assert repair(place).faults == ()
+
+
+@pytest.mark.parametrize("gone", [("HEAD",), ("refs",), ("HEAD", "refs")])
+def test_a_git_directory_without_head_or_refs_is_opened_again(tmp_path: Path, gone: tuple[str, ...]) -> None:
+    place, _, second = files_of_two_commits(tmp_path)
+    for name in gone:
+        (place / ".git" / name).rename(tmp_path / name)
+    assert not repair(place, dry_run=True).is_whole
+    assert not (place / ".git" / gone[0]).exists()
+    assert repair(place).is_whole
+    assert git(place, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert git(place, "rev-parse", "HEAD") == second
+    assert git(place, "status", "--short") == ""

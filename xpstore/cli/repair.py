@@ -62,7 +62,7 @@ def _lines(result: Repaired, app: App, *, dry_run: bool) -> Iterator[str]:
         yield "Nothing is broken."
     elif dry_run:
         yield paint(f"{app.typed()} repair mends what can be mended")
-    elif not result.is_whole:
+    elif result.missing or any(not f.done and not f.what.startswith("commit ") for f in result.faults):
         yield paint(
             f"A clone or a backup has the rest: `{app.typed('git')} fetch --refetch REMOTE`, then once more"
         )
