@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from dataclasses import dataclass
+from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ class App:
                 raise UsageError(f"'{name}' is a directory", hint=f"name the files in {place}")
             if place.exists():
                 raise UsageError(f"'{name}' is a pipe or a device, not a file", hint=_FROM_A_FILE)
-        folders = " and in ".join(str(place.parent) for place in places)
+        folders = " and in ".join(normpath(place.parent) for place in places)
         raise UsageError(f"there is no file '{name}'", hint=f"it was looked for in {folders}")
 
     def typed(self, program: str = "xp") -> str:

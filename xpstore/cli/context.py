@@ -58,7 +58,8 @@ def command(app: App, task: tuple[str, ...], ref: str | None, budget: int, *, as
             }
         )
         return
-    click.echo("\n".join(paint(page.text) for page in reading.pages), nl=False)
+    text = "\n".join(paint(page.text) for page in reading.pages)
+    click.echo(text, nl=bool(text) and not text.endswith("\n"))  # a page that was cut ends in its middle
     if not reading.pages and not reading.left_out:
         shown = ref or location.config.main
         tell_nothing(location, len(page_index), shown, f"experience on {shown} that is served fits the task")

@@ -54,11 +54,16 @@ def _lines(result: SyncResult) -> Iterator[str]:
         yield f"Forgot {counted(len(result.forgotten), 'rollout')} that another clone has forgotten"
     for verb, refs in (("Received", result.received), ("Published", result.published)):
         if refs:
-            yield f"{verb} {', '.join(map(_short, refs))} ({result.remote})"
+            yield f"{verb} {', '.join(sorted(map(_short, refs), key=_order))} ({result.remote})"
     if not result.received and not result.published:
         yield f"Everything up-to-date ({result.remote})"
     for ref in result.only_local:
         yield f"Only local: {_short(ref)} (xp publish shares it)"
+
+
+def _order(name: str) -> tuple[bool, bool, str]:
+    """Sort main first, then what is the store's own, then candidates."""
+    return "/" in name, not name.startswith("xp/"), name
 
 
 def _short(ref: str) -> str:
