@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xpstore import evaluation, evidence, gate_record, gitcli, layout, note, witness
+from xpstore import evaluation, evidence, gate_record, gitcli, layout, note, salvage, witness
 from xpstore.errors import FormatError, XpError
 from xpstore.hashing import canonical_json, content_id
 from xpstore.patchfile import read_patch
@@ -152,13 +152,9 @@ def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
     found = [problem for path in sorted(shelf.files) if (problem := shelf.problem(path))]
     found += _shrunk(loc, shelf, tip)
     if seen and not witness.continues(loc, seen, tip):
-        branch = loc.evidence_ref.removeprefix(layout.HEADS)
-        how = f"git branch -f {branch} {seen.tip[:12]} brings it back"
-        if not loc.repo.has(seen.tip):
-            how = "it is lost here; xp sync brings it back from a repository that has it"
         found.append(
             f"the evidence branch was rewritten: it was at {seen.tip[:12]}, which its history no longer has"
-            f" ({how})"
+            f" ({_way_back(loc, seen.tip, '-f ')})"
         )
     elif seen and loc.repo.has(seen.tip) and not loc.repo.is_ancestor(seen.tip, tip):
         found += _lost(loc, shelf, seen.tip)
@@ -172,8 +168,15 @@ def branch_problems(loc: Location, shelf: Evidence) -> list[str]:
 def _absent(loc: Location, seen: witness.Seen | None) -> list[str]:
     if seen is None:
         return []
-    branch = loc.evidence_ref.removeprefix(layout.HEADS)
-    return [f"the evidence branch is gone; it was at {seen.tip[:12]} (git branch {branch} {seen.tip[:12]})"]
+    return [f"the evidence branch is gone; it was at {seen.tip[:12]} ({_way_back(loc, seen.tip, '')})"]
+
+
+def _way_back(loc: Location, tip: str, force: str) -> str:
+    """Say what brings the branch back to a commit; git takes it there also where its files are lost."""
+    if salvage.has_files(loc.repo, tip):
+        branch = loc.evidence_ref.removeprefix(layout.HEADS)
+        return f"git branch {force}{branch} {tip[:12]} brings it back"
+    return "it is lost here; xp sync brings it back from a repository that has it"
 
 
 def _lost(loc: Location, shelf: Evidence, old: str) -> list[str]:

@@ -219,3 +219,14 @@ def test_lost_evidence_is_said_to_be_lost_and_comes_back_from_a_clone(store, xp,
     git(store, "remote", "add", "origin", str(tmp_path / "shared.git"))
     assert xp(store, "sync").code == 0
     assert xp(store, "verify").code == 0
+
+
+def test_no_evidence_is_offered_back_whose_folders_are_lost(store, xp):
+    assert xp(store, "verify").code == 0  # and where the branch was is known
+    loose(store, "xp/evidence^{tree}")[0].write_bytes(b"")
+    tip = git(store, "rev-parse", "xp/evidence")
+    answer = xp(store, "repair")
+    assert f"{tip[:12]} is kept as refs/xpstore/lost/{tip[:12]}" in answer.out
+    told = xp(store, "verify").out
+    assert "xp sync brings it back" in told
+    assert "git branch -f" not in told
