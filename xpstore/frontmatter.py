@@ -27,6 +27,7 @@ _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _KEY_LINE = re.compile(r"^(?:[^\s#>|\-`*][^\n]*?:(?:[ \t\r]|$)|\{|<{7} )", re.MULTILINE)
 _ONLY_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:#[^\n]*)?")
+_COMMENT = re.compile(r"#[^\n]*(?<!\s)")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
 _FLOAT = re.compile(r"[-+]?[0-9]{1,40}\.[0-9]{0,40}(?:[eE][-+][0-9]{1,3})?")
 _YAML_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")  # YAML would read these as line breaks or drop them
@@ -151,6 +152,26 @@ def entries(source: str, where: str = "") -> list[Entry] | None:
             found.append(_entry(source, key, at, last))
             key = None
     return found
+
+
+def comments(source: str, where: str = "") -> list[tuple[int, int]]:
+    """Return where the comments are, from `#` to the end of the line. Raises DocumentError for bad YAML."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    try:
+        for token in yaml.scan(source, Loader=_LOADER):
+            start, end = token.start_mark.index, token.end_mark.index
+            found += _comments_in(source, at, start)
+            if isinstance(token, yaml.ScalarToken) and token.style in {"|", ">"}:  # beside its indicator
+                found += _comments_in(source, start, source.find("\n", start, end))
+            at = max(at, end)
+    except yaml.YAMLError as error:
+        raise DocumentError(f"{where or 'file'}: front matter: {_reason(error)}", hint=_HINT) from error
+    return [*found, *_comments_in(source, at, len(source))]
+
+
+def _comments_in(source: str, start: int, end: int) -> list[tuple[int, int]]:
+    return [(start + one.start(), start + one.end()) for one in _COMMENT.finditer(source[start:end])]
 
 
 def _text_end(event: yaml.Event, source: str) -> int:

@@ -1,16 +1,25 @@
-"""Three-way merge of front matter, key by key. A key's own lines, comments included, are what is merged."""
+"""Three-way merge of front matter, key by key. A key's own lines are what is merged; line ends are no change.
+
+Where both sides changed them, values and comments are merged each by themselves. Comments mean nothing to
+agents, so they are never a conflict: what both sides made of one stays, twice rather than not at all. One
+that has lost its place stands above its key.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from xpstore.frontmatter import dump, entries, load, splice
+from xpstore.merge_comments import merged_comments, texts_of, with_comments
 from xpstore.merge_order import weave
 
 _TAIL = "\0tail"  # the pseudo-key of the comments below the last key; no YAML key has a NUL
 PLACE = "front matter"
 """The `section` of overlaps in front matter."""
 
+_INDENT = re.compile(r"^[ \t]+(?=#)", re.MULTILINE)
+"""Of a comment in a line of its own: below another key's block of text it would be a part of that text."""
 
 _Chunks = dict[str, str]
 _Values = dict[str, object]
@@ -27,6 +36,7 @@ class FrontMerge:
 
 def merge_front(base: str | None, ours: str | None, theirs: str | None) -> FrontMerge:
     """Merge three YAML sources. Raises DocumentError where one does not parse."""
+    base, ours, theirs = (text and text.replace("\r\n", "\n") for text in (base, ours, theirs))
     if ours in (theirs, base) or theirs == base:
         for source in (base, ours, theirs):
             load(source or "")
@@ -49,15 +59,17 @@ def _chunks(source: str | None) -> dict[str, str]:
     """Return key → its lines and the comments above it; a `{…}` mapping as if written in lines."""
     text = source or ""
     places = entries(text)
-    if places is None:
-        return {key: dump({key: value}) for key, value in load(text).items()}
     chunks: dict[str, str] = {}
+    if places is None:
+        chunks = {key: dump({key: value}) for key, value in load(text).items()}
+        tail = "".join(f"{comment}\n" for comment in texts_of(text))
+        return {**chunks, _TAIL: tail} if tail else chunks
     at = 0
     for place in places:
-        chunks[place.key] = text[at : place.end]
+        chunks[place.key] = _INDENT.sub("", text[at : place.start]) + text[place.start : place.end]
         at = place.end
     if text[at:]:
-        chunks[_TAIL] = text[at:]
+        chunks[_TAIL] = _INDENT.sub("", text[at:])
     return chunks
 
 
@@ -70,7 +82,7 @@ def _pick(base: str, ours: str, theirs: str) -> str | None:
 def _left_comments(
     chunks: tuple[_Chunks, _Chunks, _Chunks], values: tuple[_Values, _Values, _Values], result: FrontMerge
 ) -> _Chunks:
-    """Return the comments that the other side wrote above keys that one side removed.
+    """Return the comments that the other side wrote at keys that one side removed.
 
     A removed key whose value the other side changed is a clash.
     """
@@ -78,10 +90,11 @@ def _left_comments(
     comments: _Chunks = {}
     for key in base:
         kept = ours.get(key, "") or theirs.get(key, "")
-        if key == _TAIL or (key in ours) == (key in theirs) or kept == base[key]:
+        if (key in ours) == (key in theirs) or kept == base[key]:
             continue
-        if (values[1] if key in ours else values[2])[key] == values[0][key]:
-            comments[key] = splice(kept, {key: None})  # empty where only quotes or line ends changed
+        if key == _TAIL or (values[1] if key in ours else values[2])[key] == values[0][key]:
+            wanted = merged_comments(base[key], ours.get(key, ""), theirs.get(key, ""))
+            comments[key] = with_comments("", wanted)
         else:
             result.clashes.append((base[key], ours.get(key, ""), theirs.get(key, "")))
     return {key: text for key, text in comments.items() if text}
@@ -95,18 +108,19 @@ def _both_changed(
 ) -> str:
     base, ours, theirs = (side.get(key, "") for side in chunks)
     was, mine, yours = (side.get(key) for side in values)
-    if not base and not ours:
-        return theirs
-    if not base and not theirs:
-        return ours
+    if not base and not (ours and theirs):
+        return ours or theirs
+    text = ours
     if key == _TAIL or yours in (mine, was):
+        pass  # the value, if there is one, is ours
+    elif mine == was:  # ours changed only comments or quotes: keep them, take the other value
+        text = splice(ours, {key: yours})
+    elif isinstance(mine, list) and isinstance(yours, list):
+        text = splice(ours, {key: _union(was if isinstance(was, list) else [], mine, yours)})
+    else:
+        result.clashes.append((base, ours, theirs))
         return ours
-    if mine == was:  # ours changed only a comment or quotes: keep them, take the other value
-        return splice(ours, {key: yours})
-    if isinstance(mine, list) and isinstance(yours, list):
-        return splice(ours, {key: _union(was if isinstance(was, list) else [], mine, yours)})
-    result.clashes.append((base, ours, theirs))
-    return ours
+    return with_comments(text, merged_comments(base, ours, theirs), (ours, theirs))
 
 
 def _union(base: list[object], ours: list[object], theirs: list[object]) -> list[object]:

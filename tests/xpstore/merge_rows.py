@@ -191,6 +191,24 @@ ROWS = {
         "---\nname: x\n---\n\n- a\n- b\n",
         "---\nname: 'x' # by Ann\n---\n\n- a\n- b\n",
     ),
+    "a comment here, a value there": (
+        "---\nname: x\n# owner: ann\nstatus: draft\n---\n\n- a\n",
+        "---\nname: x\n# owner: ann\nstatus: deprecated\n---\n\n- a\n",
+        "---\nname: x\n# owner: bob\nstatus: draft\n---\n\n- a\n",
+        "---\nname: x\n# owner: bob\nstatus: deprecated\n---\n\n- a\n",
+    ),
+    "comments of both sides": (
+        "---\n# ann\ns: 1 # x\n---\n",
+        "---\n# bob\ns: 1 # x\n---\n",
+        "---\n# eve\ns: 1 # y\n---\n",
+        "---\n# bob\n# eve\ns: 1 # y\n---\n",
+    ),
+    "line ends here, a comment there": (
+        "---\n# ann\ns: 1\n---\n\n- a\n",
+        "---\r\n# ann\r\ns: 1\r\n---\r\n\r\n- a\r\n",
+        "---\n# bob\ns: 1\n---\n\n- a\n",
+        "---\r\n# bob\r\ns: 1\r\n---\r\n\r\n- a\r\n",
+    ),
     "front matter clash": ("---\ns: 1\n---\n", "---\ns: 2\n---\n", "---\ns: 3\n---\n", REFUSED),
     "front matter does not parse": ("---\ns: 1\n---\n", "---\ns: [\n---\n", "---\ns: 3\n---\n", REFUSED),
     "front matter of the base does not parse": (

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from xpstore.errors import DocumentError
 from xpstore.frontmatter import load, splice
+from xpstore.merge_comments import texts_of
 from xpstore.merge_front import merge_front
 
 
@@ -20,10 +21,28 @@ from xpstore.merge_front import merge_front
         ("a: 1\nb: 1\n", "b: 1\n", "a: 1\nb: 2\n", "b: 2\n"),
         ("a: 1\nb: 1\n", "b: 1\n", "a: 1\n", ""),
         ("a: 1\n", "# ours\na: 1 # mine\n", "a: 2\n", "# ours\na: 2 # mine\n"),
-        ("a: 1\n", "a: 2\n", "# theirs\na: 1\n", "a: 2\n"),
-        ("t: [a, b]\n", "t: [b, c] # x\n", "t: [a, b, d]\n", "t:\n- b\n- c\n- d\n"),
+        ("a: 1\n", "a: 2\n", "# theirs\na: 1\n", "# theirs\na: 2\n"),
+        ("t: [a, b]\n", "t: [b, c] # x\n", "t: [a, b, d]\n", "# x\nt:\n- b\n- c\n- d\n"),
         ("a: 1\n# end\n", "a: 1\nb: 1\n# end\n", "a: 1\nc: 1\n# end\n", "a: 1\nb: 1\nc: 1\n# end\n"),
         ("a: 1\n", "a: 1\n# end\n", "a: 1\nc: 1\n", "a: 1\nc: 1\n# end\n"),
+        ("# x\na: 1\n", "# x\na: 2\n", "# y\na: 1\n", "# y\na: 2\n"),
+        ("# x\na: 1\n", "# y\na: 1\n", "# x\na: 2\n", "# y\na: 2\n"),
+        ("# x\na: 1\n", "# x\na: 2\n", "a: 1\n", "a: 2\n"),
+        ("# x\na: 1\n", "# y\na: 1\n", "# z\na: 1\n", "# y\n# z\na: 1\n"),
+        ("a: 1\n", "# y\na: 1\n", "# z\na: 1\n", "# y\n# z\na: 1\n"),
+        ("a: 1 # x\n", "a: 2 # x\n", "a: 1 # y\n", "a: 2 # y\n"),
+        ("a: 1 # x\n", "a: 2 # x\n", "a: 1\n", "a: 2\n"),
+        ("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n", "# z\na: 1 # y\n"),
+        ("a: 1\n", "a: 2\n", "a: 1 # y\n", "# y\na: 2\n"),
+        ("a: 1\n# x\n", "a: 1\n# y\n", "a: 1\n# z\n", "a: 1\n# y\n# z\n"),
+        ("a: 1\n# x\n", "a: 1\n", "a: 1\n# z\n", "a: 1\n# z\n"),
+        ("# x\na: 1\n", "# x\r\na: 1\r\n", "# y\na: 1\n", "# y\na: 1\n"),
+        ("a:\n# x\n- 1\n", "a:\n# x\n- 2\n", "a:\n# y\n- 1\n", "a:\n# y\n- 2\n"),
+        ("a: |\n  x # no\n", "a: | # y\n  x # no\n", "a: |\n  # no\n", '# y\na: "# no\\n"\n'),
+        ("a: 1\nb: 1\n", "b: 1\n", "a: 1 # y\nb: 1\n", "# y\nb: 1\n"),
+        ("a: 1\nb: 1\n", "a: 1\n", "a: |\n  x\nb: 1\n  # y\n", "a: |\n  x\n# y\n"),
+        ("{a: 1} # x\n", "{a: 2} # x\n", "{a: 1} # y\n", "a: 2\n# y\n"),
+        (None, "# o\na: 1\n", "# t\na: 1\n", "# o\n# t\na: 1\n"),
         (None, "a: 1\n", "b: 1\n", "a: 1\nb: 1\n"),
         (None, "a: 'x'\n", "a: x\nb: 1\n", "a: 'x'\nb: 1\n"),
         ("{a: 1}\n", "{a: 2}\n", "{a: 1, b: 1}\n", "a: 2\nb: 1\n"),
@@ -62,7 +81,7 @@ EDIT = st.dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(EDIT, EDIT)
 def test_edits_of_different_keys_all_arrive(mine, yours):
     yours = {key: value for key, value in yours.items() if key not in mine}
@@ -70,3 +89,31 @@ def test_edits_of_different_keys_all_arrive(mine, yours):
     assert result.clashes == []
     wanted = {k: v for k, v in {**load(START), **mine, **yours}.items() if v is not None}
     assert load(result.source or "") == wanted
+
+
+NOTES = ["# n1", "# n2", "# n3"]
+
+
+@st.composite
+def commented(draw: st.DrawFn) -> str:
+    lines: list[str] = []
+    for key in draw(st.sampled_from([["a"], ["a", "b"], ["b"]])):
+        lines += draw(st.lists(st.sampled_from(NOTES), max_size=2))
+        lines.append(key + draw(st.sampled_from([": 1", ": 2", ": '1'", ":\n  - x", ": |\n  # no"])))
+        lines[-1] += draw(st.sampled_from(["", "", "\n  # n1", " # n2"])) if "|" not in lines[-1] else ""
+    lines += draw(st.lists(st.sampled_from(NOTES), max_size=1))
+    return draw(st.sampled_from(["\n", "\n", "\r\n"])).join([*lines, ""])
+
+
+@settings(max_examples=60, deadline=None)
+@given(commented(), commented(), commented())
+def test_no_comment_that_one_side_added_is_lost(base, ours, theirs):
+    one, other = merge_front(base, ours, theirs), merge_front(base, theirs, ours)
+    assume(not one.clashes)
+    found = [set(texts_of(side or "")) for side in (base, ours, theirs, one.source, other.source)]
+    assert found[3] == found[4]
+    assert (found[1] | found[2]) - found[0] <= found[3] <= found[0] | found[1] | found[2]
+    assert found[1] & found[2] <= found[3] | found[0]
+    if all(len(texts_of(side)) == len(set(texts_of(side))) for side in (base, ours, theirs)):
+        again = merge_front(base, one.source, theirs)
+        assert set(texts_of(again.source or "")) == found[3]
