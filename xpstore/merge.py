@@ -2,7 +2,8 @@
 
 Front matter is merged by key, the body by section and statement. What one side changed wins; what both
 changed differently is an overlap, and both versions are kept. REFUSED = no text may be written: the
-sides contradict each other, one deleted what the other changed, or front matter does not parse.
+sides contradict each other, one deleted what the other changed, each removed another copy of what both
+still say, or front matter does not parse.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def merge(base: str | None, ours: str | None, theirs: str | None, where: str = "
         return MergeResult(ours, (), (entry,), "REFUSED")
     outcome.overlaps[:0] = [Overlap(PLACE, *(((x,) if x else ()) for x in clash)) for clash in front.clashes]
     is_refused = outcome.is_refused or front.clashes or not is_sound or _contradicts(docs, sections, outcome)
-    if is_refused:
+    if is_refused or _loses(docs, sections, outcome):
         return MergeResult(ours, tuple(outcome.overlaps), tuple(outcome.account), "REFUSED")
     return MergeResult(text, tuple(outcome.overlaps), tuple(outcome.account), "PROVEN")
 
@@ -187,6 +188,15 @@ def _assemble(docs: Sequence[Document], front: FrontMerge, sections: Sequence[Se
 
 def _says(sections: Sequence[Section]) -> list[tuple[str, str, tuple[Statement, ...]]]:
     return [(part.name, part.heading, part.statements) for part in sections]
+
+
+def _loses(docs: Sequence[Document], sections: Sequence[Section], outcome: Outcome) -> bool:
+    """Report what both sides still say, each at another place, and removed where the other says it."""
+    stays = {s.text for part in sections for s in part.statements}
+    was, mine, yours = (dict.fromkeys(s.text for s in doc.statements()) for doc in docs)
+    lost = [text for text in mine if text in yours and text not in stays]
+    outcome.overlaps += [Overlap("", (text,) if text in was else (), (text,), (text,)) for text in lost]
+    return bool(lost)
 
 
 def _contradicts(docs: Sequence[Document], sections: Sequence[Section], outcome: Outcome) -> bool:

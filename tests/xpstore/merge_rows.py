@@ -257,6 +257,18 @@ ROWS = {
         "## A\n\n- a\n\n## B\n\n- b\n- n\n",
         "## A\n\n- a\n- n\n\n## B\n\n- b\n- n\n",
     ),
+    "each side removes another copy": (
+        "## A\n\n- x\n- a\n\n## B\n\n- x\n- b\n",
+        "## A\n\n- x\n- a\n\n## B\n\n- b\n",
+        "## A\n\n- a\n\n## B\n\n- x\n- b\n",
+        REFUSED,
+    ),
+    "each side removes another copy, and doubles its own": (
+        "## A\n\n- x\n- a\n\n## B\n\n- x\n- b\n",
+        "## A\n\n- x\n- a\n- x\n\n## B\n\n- b\n",
+        "## A\n\n- a\n\n## B\n\n- x\n- b\n- x\n",
+        REFUSED,
+    ),
     "criss-cross: the base holds what was merged": (
         "- a\n- o\n- t\n",
         "- a\n- o\n- t\n- o2\n",

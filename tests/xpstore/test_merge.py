@@ -140,6 +140,8 @@ def test_nothing_is_invented_and_nothing_that_both_kept_is_lost(base, ours, thei
     }
     assert keys <= known
     assert said(ours) & said(theirs) <= said(result.text)
+    stays, mine, yours = ({text for _, text in said(x)} for x in (result.text, ours, theirs))
+    assert mine & yours <= stays
 
 
 @settings(max_examples=40, deadline=None)
