@@ -159,6 +159,8 @@ def _round(
         repeated[:] = repeated or [candidate.repeated(loc, what)]
         what = replace(what, duplicates=repeated[0])
         publish.retried(loc.repo, lambda: _check_files(loc, asked, what), asked.main_ref)
+        if loc.tip_of(asked.main_ref) != old:
+            return None
         verdict = None if isinstance(gate, str) else gate(what)
         record = gate_record.ungated(loc, what.new, old, gate) if isinstance(gate, str) else None
     if verdict and verdict.decision != "accept":
@@ -198,11 +200,17 @@ def _follows(loc: Location, asked: Request, what: LandingCandidate) -> bool:
 
 
 def _check_files(loc: Location, asked: Request, what: LandingCandidate) -> Literal[True]:
-    """Raise RefusedError where files that are checked out could not follow."""
-    here = loc.repo.ref(asked.main_ref)
-    worktree.check(worktree.checked_out(loc.repo, asked.main_ref), here, what.new)
-    if _follows(loc, asked, what):
-        worktree.check(worktree.checked_out(loc.repo, asked.ref), asked.tip, what.new)
+    """Raise RefusedError where files that are checked out could not follow.
+
+    Under the store lock: files that another writer of ours has just moved ahead of main are no local change.
+    """
+    with lock.store_lock(loc.repo.common_dir):
+        if loc.tip_of(asked.main_ref) != what.old:
+            return True  # `_round` starts anew
+        here = loc.repo.ref(asked.main_ref)
+        worktree.check(worktree.checked_out(loc.repo, asked.main_ref), here, what.new)
+        if _follows(loc, asked, what):
+            worktree.check(worktree.checked_out(loc.repo, asked.ref), asked.tip, what.new)
     return True
 
 

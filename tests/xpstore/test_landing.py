@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.builders import delete, fsck, git, make_plan, make_store, page, texts, upsert
 from tests.xpstore.test_evaluation import record_of
-from xpstore import evaluation, evaluation_notes, evidence, history, landing
+from xpstore import evaluation, evaluation_notes, evidence, history, landing, lock
 from xpstore.commit import commit
 from xpstore.errors import ConflictError, RefusedError, RepositoryError, UsageError
 from xpstore.landing import GateVerdict, land
@@ -379,6 +380,26 @@ def test_a_main_that_never_rests_ends_it(loc: Location, monkeypatch: pytest.Monk
     with pytest.raises(RepositoryError, match="main moved 3 times"):
         land(loc, BRANCH, gate=gate)
     assert loc.repo.resolve(BRANCH) == before
+
+
+def test_files_are_looked_at_while_no_other_writer_moves_them(
+    loc: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+
+    def other() -> None:
+        with lock.store_lock(loc.repo.common_dir, wait=False) as is_free:
+            held.append(not is_free)
+
+    def check(*_: object) -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    monkeypatch.setattr(landing.worktree, "check", check)
+    assert land(loc, BRANCH).state == "landed"
+    assert held
+    assert all(held)
 
 
 def test_what_a_gate_rejects_moves_nothing(loc: Location) -> None:
