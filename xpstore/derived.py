@@ -3,6 +3,10 @@
 All of it lies in one folder of the git directory, is never in a working tree, a clone or a push, and may be
 deleted at any time. It is never trusted blindly: a file that is damaged, cut off or of another version is
 the same as none. Where it cannot be written (read-only, a full disk) everything works without it, slower.
+
+Bounded: nothing stays that is not in the last snapshot, but for the few pages that are not worth writing
+20 MB. Never longer than git: a page that the repository no longer has is taken out by the next snapshot or
+search; `xp forget` deletes all of it, and so does `xp maintain`.
 """
 
 from __future__ import annotations
