@@ -69,7 +69,7 @@ class LandingCandidate:
     merges: tuple[MergedPage, ...] = ()
     """How the pages were merged of which main and branch had different versions."""
     left_out: tuple[str, ...] = ()
-    """The branch's commits whose plans or results main has already."""
+    """The branch's commits of which nothing is left to land: main has it, or it was decided away."""
     duplicates: tuple[Duplicate, ...] = ()
     """What it says that other pages say already, or say the opposite of."""
 

@@ -59,7 +59,7 @@ class Built:
     merges: tuple[MergedPage, ...] = ()
     """How the pages were merged of which both sides had another version."""
     left_out: tuple[str, ...] = ()
-    """The commits of the branch whose plans or results main has already."""
+    """The commits of the branch of which nothing is left to land: main has it, or it was decided away."""
 
 
 @dataclass(frozen=True, slots=True)

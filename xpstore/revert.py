@@ -233,7 +233,12 @@ def _target(loc: Location, line: Timeline, target: str, branch: str) -> tuple[in
 
 def _undo(loc: Location, line: Timeline, tip: str, step: Step, choice: _Choice) -> Undo:
     entry, plans = line.moments[step.at].entry, choice.events[step.at]
-    said = f"A person undid plan {', '.join(plans)} (commit {entry.commit}). {choice.reasons[step.at]}"
+    said = (
+        f"A person undid plan {', '.join(plans)} (commit {entry.commit}). {choice.reasons[step.at]}"
+        if set(plans) & set(entry.plan_ids)
+        else f"A person took back commit {entry.commit}, an undo of plan {', '.join(plans)}. "
+        f"{choice.reasons[step.at]}"
+    )
     plan = PolicyUpdatePlan(
         items=step.items,
         subject=_subject(_title(loc, entry, plans)),

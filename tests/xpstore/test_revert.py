@@ -68,7 +68,8 @@ def test_a_plain_git_revert_counts_and_can_be_undone(loc: Location):
     git(loc.repo.place, "revert", "--no-edit", sha)
     with pytest.raises(RefusedError):
         revert(loc, plan_id, "main")
-    revert(loc, "HEAD", "main")
+    back = revert(loc, "HEAD", "main")
+    assert "an undo of plan" in back.undos[0].plan.rationale
     assert texts(loc, "main") == {"a": page("a", "One.")}
     assert is_active(loc, plan_id)
 

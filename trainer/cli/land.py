@@ -17,9 +17,9 @@ JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconc
 "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",
 "merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
 "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
-[commit that main has already], "duplicates": [{"kind": "page", "statement" or "contradiction", "page",
-"other", "text", "other_text", "similarity"}], "plans": [plan id], "commits": [as in xp log, oldest first],
-"verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate,
+[commit of which nothing is left to land], "duplicates": [{"kind": "page", "statement" or "contradiction",
+"page", "other", "text", "other_text", "similarity"}], "plans": [plan id], "commits": [as in xp log, oldest
+first], "verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate,
 or ""}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
@@ -186,7 +186,7 @@ def _remarks(what: LandingCandidate) -> Iterator[str]:
     if len(what.duplicates) > DUPLICATES_SHOWN:
         yield f"  and {len(what.duplicates) - DUPLICATES_SHOWN} more such (--json lists all)"
     if what.left_out:
-        yield paint(f"  left out: {counted(len(what.left_out), 'commit')} that {what.main} has already")
+        yield paint(f"  left out: {counted(len(what.left_out), 'commit')} of which nothing is left to land")
 
 
 def _verdict(result: LandingResult, gated: GatedLanding | None) -> Iterator[str]:

@@ -130,7 +130,11 @@ def _edit(path: str, text: str) -> str | None:
         return click.edit(text, extension=".md", require_save=True)  # a page's name has no place in a shell
     except click.ClickException as error:
         note(f"xp: {error.format_message()}")
-        return None
+    except OSError:
+        note("xp: the editor has taken the file away")
+    except UnicodeDecodeError:
+        note("xp: what the editor saved is not UTF-8")
+    return None
 
 
 def _none(path: str, text: str) -> None:

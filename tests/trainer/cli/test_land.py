@@ -106,7 +106,7 @@ def test_what_is_left_out_is_counted(loc, capsys):
     git(here, "cherry-pick", f"{BRANCH}~1")
     assert run(["-C", str(here), "land", BRANCH]) == 0
     out = capsys.readouterr().out
-    assert "  left out: 1 commit that main has already" in out
+    assert "  left out: 1 commit of which nothing is left to land" in out
     assert "1 commit landed on main" in out
 
 

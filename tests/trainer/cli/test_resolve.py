@@ -113,7 +113,13 @@ def test_no_input_opens_no_editor(loc, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("editor", "why"), [("touch", "markers are left in it"), ("true", "nothing was saved")]
+    ("editor", "why"),
+    [
+        ("touch", "markers are left in it"),
+        ("true", "nothing was saved"),
+        ("rm", "nothing was saved"),
+        ("python3 -c \"import sys; open(sys.argv[1], 'wb').write(bytes([255]))\"", "nothing was saved"),
+    ],
 )
 def test_what_is_left_undecided_is_said_with_the_choices(loc, capsys, monkeypatch, editor, why):
     monkeypatch.setenv("VISUAL", editor)
