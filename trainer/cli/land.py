@@ -19,8 +19,8 @@ JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconc
 "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
 [commit of which nothing is left to land], "duplicates": [{"kind": "page", "statement" or "contradiction",
 "page", "other", "text", "other_text", "similarity"}], "plans": [plan id], "commits": [as in xp log, oldest
-first], "verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate,
-or ""}
+first], "verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was
+no gate, or ""}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
 a local change says no, or the gate rejects it; 2 when there is no such branch, or the gate cannot tell.
