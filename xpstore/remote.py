@@ -44,8 +44,13 @@ _LOST = (
     "index-pack failed",
     "unable to write file",
     "No such file or directory",
+    "Connection reset by peer",
+    "early EOF",
 )
-"""What it says where one side lost what was sent: a full disk, or its `git gc --prune=now`."""
+"""What it says where one side lost what was sent: a full disk, its `git gc --prune=now`, a torn connection.
+
+What had arrived all the same is found to be there by the next try: the refs have moved.
+"""
 _TRIES = 16
 """How often the same is sent then."""
 _PAUSE = 0.25

@@ -107,15 +107,20 @@ def test_what_a_hook_over_there_says_is_passed_on_and_is_no_sign_of_a_race(
     assert caught.value.hint == "do this"
 
 
-def test_what_the_other_side_lost_is_sent_again(loc: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "why", ["error: remote unpack failed: index-pack abnormal exit", "read error: Connection reset by peer"]
+)
+def test_what_the_other_side_lost_is_sent_again(
+    loc: Location, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
     tip = loc.repo.resolve("main")
     real, sent = gitcli.attempt, []
 
     def attempt(place: Path, args: Sequence[str], **options: object) -> Ran:
         sent.append(args[0])
         if len(sent) < 3:
-            said = f"!\t{tip}:{MAIN}\t[remote rejected] (unpacker error)\n"
-            return Ran(1, said.encode(), "error: remote unpack failed: index-pack abnormal exit\n")
+            said = f"!\t{tip}:{MAIN}\t[remote rejected] (unpacker error)\n" if "unpack" in why else ""
+            return Ran(1, said.encode(), f"{why}\n")
         return real(place, args, **options)
 
     monkeypatch.setattr(gitcli, "attempt", attempt)
