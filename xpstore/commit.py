@@ -214,6 +214,7 @@ class _Group:
         """Stack the commits of these plans. Raises ConflictError, NotFoundError, RefusedError."""
         plans = [rendered.plan for rendered in wanted.prepared]
         known = _plans_since(self.loc, self.base, plans) if self.base else {}
+        known |= {one.plan_id: one.commit for one in self.landed if one.state == "applied"}
         self.evidence += wanted.extra
         for rendered in wanted.prepared:
             plan_id = rendered.plan.plan_id

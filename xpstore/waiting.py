@@ -33,7 +33,7 @@ MANY = 32
 LONG = 1 << 20
 """Bytes of the longest question: what is longer takes its time, and is for its owner alone."""
 ASK, ANSWER, DRAFT = ".ask", ".answer", ".draft"
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe may lie there
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -63,9 +63,11 @@ class Turn:
         """Yield what others wait for, also those who come meanwhile; clean up behind those who are gone."""
         seen: set[str] = set()
         new = True
-        while new and len(seen) < MANY:
+        while new:
             new = False
             for stem, endings in self._listing().items():
+                if len(seen) == MANY:
+                    return
                 data = b"" if stem in seen else _read_live(f"{self._folder}/{stem}")
                 if data and ANSWER not in endings:
                     seen.add(stem)

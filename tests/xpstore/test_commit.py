@@ -453,3 +453,14 @@ def test_a_local_file_in_the_way_of_another_one_stops_only_that(loc: Location) -
     assert list(texts(loc, "main")) == ["a"]
     assert other.heard == []
     assert (loc.repo.place / "experiences" / "b.md").read_text() == "mine"
+
+
+def test_a_plan_that_the_group_has_applied_and_taken_back_is_not_applied_again(loc: Location) -> None:
+    """As it is not where a commit that has landed took it back."""
+    plan = make_plan(loc, upsert("a", page("a")))
+    undo = make_plan(loc, delete("a", page("a")))
+    other = Asked(loc, plan)
+    mine = Wanted(tuple(prepare(loc, [plan, undo])), loc.main_ref, "")
+    first, _ = writing._write(loc, mine, [other])
+    assert texts(loc, "main") == {}
+    assert other.heard == [[plan.plan_id, first.commit, "already"]]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -129,3 +130,27 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (folder / "a.ask").symlink_to(tmp_path / "secret")
     assert list(turns(tmp_path)) == [[]]
     assert (tmp_path / "secret").read_text() == "s"
+
+
+def test_a_pipe_stops_nobody(tmp_path: Path) -> None:
+    folder = tmp_path / waiting.FOLDER
+    folder.mkdir()
+    os.mkfifo(folder / "a.ask")
+    assert list(turns(tmp_path)) == [[]]
+    assert files(tmp_path) == []
+
+
+def test_no_more_are_taken_along_than_can_be_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "MANY", 2)
+    owners = [Owner(tmp_path, b"please", monkeypatch) for _ in range(3)]
+    with waiting.turn(tmp_path, never) as turn:
+        for owner in owners:
+            owner.start()
+            owner.is_waiting.wait()
+        for asked in turn.others():
+            asked.answer(b"done")
+    for owner in owners:
+        owner.join()
+    assert sorted(owner.heard or b"" for owner in owners) == [b"", b"done", b"done"]
