@@ -15,6 +15,7 @@ from hooks.remark import Remark
 from xpstore import gitcli, layout, signatures
 from xpstore.evaluation import experiences_at
 from xpstore.location import stores_at
+from xpstore.names import fold
 from xpstore.objects import EMPTY_TREE
 from xpstore.snapshot import SUFFIX
 
@@ -41,7 +42,7 @@ def guarded(repo: Repo, ref: str, commit: str) -> list[Location]:
 
 def check_first(loc: Location, new: str) -> list[Remark]:
     """Return what speaks against a branch that begins with a store: there is nothing to compare it with."""
-    return [*_pages(loc, EMPTY_TREE, new)][:_SHOWN]
+    return [*_beside(loc, EMPTY_TREE, new)][:_SHOWN] or [*_pages(loc, EMPTY_TREE, new)][:_SHOWN]
 
 
 def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust) -> list[Remark]:
@@ -55,6 +56,7 @@ def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust)
         hint = f"git pull --rebase, or xp sync; git revert undoes what is on {main}"
         return [Remark(f"{main} only moves forward: {new[:12]} does not contain {old[:12]}", hint)]
     changed = [] if trust.frees_gate else _rules(loc, old, new)
+    changed = changed or [*_beside(loc, loc.repo.commit(old).tree, new)][:_SHOWN]
     if changed:
         return changed
     before, after = experiences_at(loc, old), experiences_at(loc, new)
@@ -93,15 +95,34 @@ def _rules(loc: Location, old: str, new: str) -> list[Remark]:
     return [Remark(f"the push changes {', '.join(changed)}, by which the next push would be judged", allow)]
 
 
+def _beside(loc: Location, before: str, new: str) -> Iterator[Remark]:
+    """Yield what a checkout would show in place of the experiences, or among them, that no gate looks at.
+
+    A submodule can have the id of their tree. An entry with a slash in its name lies beside the folder, and
+    in it once it is checked out; so does a twin of the folder on disks that tell no case or encoding apart.
+    Twins that were in `before`, a tree of the repository, may stay.
+    """
+    tree, above = loc.repo.commit(new).tree, ""
+    for part in loc.at(new).in_tree(layout.EXPERIENCES).split("/"):
+        known = {part, *(name for name in loc.repo.folder(before, above).names() if "/" not in name)}
+        for name in loc.repo.folder(tree, above).names():
+            if name not in known and fold(name.partition("/")[0]) == fold(part):
+                twin = layout.join(above, name)
+                yield Remark(
+                    f"{twin} would be checked out as {layout.join(above, part)}", "choose another name"
+                )
+        above = layout.join(above, part)
+    entry = loc.repo.entry(tree, above)
+    if entry and not entry.is_tree:
+        yield Remark(f"{above} is no folder", "experiences are files in it")
+
+
 def _pages(loc: Location, before: str, new: str) -> Iterator[Remark]:
     """Yield what is wrong with the experiences that a push changes, by the limits of before."""
     here = loc.at(new)
     repo, folder = loc.repo, here.in_tree(layout.EXPERIENCES)
     tree = repo.commit(new).tree
     entry = repo.entry(tree, folder)
-    if entry and not entry.is_tree:
-        yield Remark(f"{folder} is no folder", "experiences are files in it")
-        return
     changed = changes.between(repo, before, entry.id if entry else EMPTY_TREE, folder)
     names = repo.folder(tree, folder).names()
     pages = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]

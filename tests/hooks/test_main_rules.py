@@ -8,6 +8,7 @@ from hooks import main_rules
 from hooks.trust import Trust
 from tests.builders import git, page
 from tests.gated import HARM, copied
+from xpstore import gitcli
 
 
 @pytest.fixture
@@ -232,6 +233,51 @@ def test_the_folder_stays_a_folder(plain):
     git(plain.root, "add", ".")
     git(plain.root, "commit", "-q", "-m", "Link")
     assert said(plain, old, plain.main) == ["experiences is no folder"]
+
+
+def with_entries(desk, above, *entries, without=""):
+    """Commit entries of a tree, (mode, name, object), as no git writes them, in the folder `above`."""
+    repo = desk.loc.repo
+    there = repo.folder(repo.commit(desk.main).tree, above)
+    lines = [(f"{e.mode:o}", e.name, e.id) for e in there if e.name != without] + list(entries)
+    lines.sort(key=lambda line: line[1] + "/" * (line[0] == "40000"))
+    data = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(at) for mode, name, at in lines)
+    options = ["-w", "-t", "tree", "--literally", "--stdin"]
+    made = gitcli.run(repo.place, ["hash-object", *options], stdin=data).decode().strip()
+    if above:
+        parent, _, name = above.rpartition("/")
+        return with_entries(desk, parent, ("40000", name, made), without=name)
+    return git(desk.root, "commit-tree", "-p", desk.main, "-m", "Odd", made)
+
+
+def test_a_submodule_with_the_id_of_the_folder_is_none(plain):
+    old = plain.main
+    entry = ("160000", "experiences", git(plain.root, "rev-parse", "main:experiences"))
+    new = with_entries(plain, "", entry, without="experiences")
+    assert said(plain, old, new) == ["experiences is no folder"]
+
+
+@pytest.mark.parametrize(
+    ("above", "name", "twin"),
+    [
+        ("agents/desk", "experiences/evil.md", "experiences"),
+        ("agents", "desk/experiences/evil.md", "desk"),
+        ("", "agents/desk/experiences/evil.md", "agents"),
+        ("agents/desk", "Experiences", "experiences"),
+        ("", "Agents", "agents"),
+    ],
+)
+def test_nothing_beside_the_folder_is_checked_out_in_it(desk, above, name, twin):
+    old, blob = desk.main, git(desk.root, "hash-object", "-w", desk.loc.in_tree("xp.toml"))
+    new = with_entries(desk, above, ("100644", name, blob))
+    under = f"{above}/" if above else ""
+    wanted = f"{under}{name} would be checked out as {under}{twin}"
+    assert said(desk, old, new) == [wanted]
+    assert [r.text for r in main_rules.check_first(desk.loc, new)] == [wanted]
+    git(desk.root, "update-ref", "refs/heads/main", new)
+    later = git(desk.root, "commit-tree", "-p", new, "-m", "Code", f"{new}^{{tree}}")
+    # a twin that was there is whoever's; a name that git itself forbids is never let through
+    assert said(desk, new, later) == ([wanted] if "/" in name else [])
 
 
 def test_only_the_branch_that_agents_read_is_guarded(plain):
