@@ -19,11 +19,22 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from xpstore import git_folder, gitcli, layout, lock, lost_plans, maintain, refill, salvage, worktree
+from xpstore import (
+    git_folder,
+    gitcli,
+    layout,
+    lock,
+    lost_plans,
+    maintain,
+    ref_sources,
+    refill,
+    salvage,
+    worktree,
+)
 from xpstore.errors import NotAStoreError, RepositoryError, XpError
+from xpstore.failures import failure
 from xpstore.git import Repo
 from xpstore.location import Location
-from xpstore.loose import has_log, ref_files
 from xpstore.salvage import Attic, Fault
 
 if TYPE_CHECKING:
@@ -36,9 +47,7 @@ KEPT = "refs/xpstore/lost/"
 """Where commits stay that a ref was taken off, as not all of their folders are there."""
 _HEAD_BROKEN = "it names neither a branch nor a commit"
 _HEAD_LOST = "its commit is missing"
-NOTHING = "0" * 40
 _ID = re.compile(r"[0-9a-f]{40}")
-_PACKED = re.compile(r"([0-9a-f]{40}) (refs/\S+)|\^[0-9a-f]{40}|#.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,13 @@ def repair(path: Path, *, dry_run: bool = False) -> Repaired:
 
     Raises NotAStoreError where there is no repository, RepositoryError where git or the disk says no.
     """
+    try:
+        return _repaired(path, dry_run=dry_run)
+    except OSError as error:
+        raise failure("mend the repository", path, error) from error
+
+
+def _repaired(path: Path, *, dry_run: bool) -> Repaired:
     opened: list[Fault] = []
     if git_dir := git_folder.unopened(path):
         if dry_run:
@@ -102,10 +118,13 @@ class _Repair:
         self.faults += [fault for _, fault in salvage.loose_faults(self.repo)]
         self.faults += [fault for _, fault in salvage.pack_faults(self.repo)]
         self.faults += [Fault(str(index), "it cannot be read") for _, index in self._broken_indexes()]
-        if _good_lines(*(lines := self._packed_lines())) != lines:
+        lines = ref_sources.lines_of(self.repo.common_dir / "packed-refs")
+        if ref_sources.readable(lines) != lines:
             self.faults.append(Fault("packed-refs", "lines of it are garbage"))
             return  # the refs cannot be listed before that is mended
-        self.faults += [Fault(ref, problem) for ref, problem in self._broken_refs()]
+        for ref in ref_sources.ref_names(self.repo):
+            if problem := self._problem(ref):
+                self.faults.append(Fault(ref, problem))
         if self._is_head_lost():
             self.faults.append(Fault("HEAD", _HEAD_LOST))
         self.faults += self._left_tips()
@@ -124,13 +143,16 @@ class _Repair:
         self._refill(objects)
         if self._is_head_lost():
             self._detached_head()
-        for ref, problem in sorted(self._broken_refs(), key=lambda row: not row[0].endswith("/evidence")):
-            self._ref(ref, problem)  # the evidence first: it has what others need
-            self._refill(objects)
+        # the evidence first: it has what others need, and they may be whole then
+        for ref in sorted(ref_sources.ref_names(self.repo), key=lambda ref: not ref.endswith("/evidence")):
+            if problem := self._problem(ref):
+                self._ref(ref, problem)
+                self._refill(objects)
         self._apply_again()
         for place, index in indexes:
-            gitcli.attempt(place, ["read-tree", "HEAD"])
-            self.faults.append(Fault(str(index), "it could not be read", "made again of HEAD"))
+            is_made = gitcli.attempt(place, ["read-tree", "HEAD"]).code == 0
+            done = "made again of HEAD" if is_made else "set aside"
+            self.faults.append(Fault(str(index), "it could not be read", done))
         self._reflogs()
         self.faults += self._left_tips()
         self.missing = refill.lost(self.repo)
@@ -147,10 +169,9 @@ class _Repair:
 
     def _detached_head(self) -> None:
         """Put a HEAD that is on no branch back to the newest commit of its reflog, else on a branch."""
-        for commit, _, source in self._earlier("HEAD"):
+        for commit, _, source in ref_sources.earlier(self.repo, "HEAD"):
             if self._is_whole(commit):
-                self.attic.copy(file := self.repo.git_dir / "HEAD")
-                file.write_text(f"{commit}\n", "utf-8")
+                self.attic.rewrite(self.repo.git_dir / "HEAD", f"{commit}\n".encode())
                 done = f"put back to {commit[:12]}, which the {source} has"
                 self.faults.append(Fault("HEAD", _HEAD_LOST, done))
                 self._reopen()
@@ -159,20 +180,16 @@ class _Repair:
 
     def _head(self, problem: str) -> None:
         """Put HEAD back on the branch that its reflog says was checked out last, else on the store's main."""
-        log = self.repo.git_dir / "logs" / "HEAD"
-        lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
-        moved = [m[1] for line in lines if (m := re.search(r"\tcheckout: moving from .* to (\S+)$", line))]
         loc = self._location()
-        places = (self.repo.common_dir, self.repo.common_dir / "logs")
-        refs = {*_packed(self.repo), *(ref for place in places for ref in ref_files(place, layout.HEADS))}
-        heads = {ref.removeprefix(layout.HEADS) for ref in refs}
-        usual = [*moved[-1:], loc.config.main if loc else "main", "main", "master"]
+        heads = ref_sources.branches(self.repo)
+        last = ref_sources.checked_out(self.repo)
+        usual = [*([last] if last else []), loc.config.main if loc else "main", "main", "master"]
         # where none is there, any: without a HEAD git does not tell what else there is
         branch = next((name for name in usual if name in heads), usual[0])
         file = self.repo.git_dir / "HEAD"
         if file.exists():
             self.attic.take(file)
-        file.write_text(f"ref: {layout.HEADS}{branch}\n", "utf-8")
+        file.write_text(f"ref: {layout.HEADS}{branch}\n", "utf-8", "surrogateescape")
         self.faults.append(Fault("HEAD", problem, f"on branch {branch} again"))
         self._reopen()
 
@@ -197,7 +214,8 @@ class _Repair:
             loc = self._location()
             if loc:
                 found |= dict(refill.from_patches(loc, {o: k for o, k in wanted.items() if o not in found}))
-                tips = [tip for ref in ref_names(self.repo, layout.HEADS) if (tip := self._value(ref))]
+                heads = ref_sources.ref_names(self.repo, layout.HEADS)
+                tips = [tip for ref in heads if (tip := ref_sources.value(self.repo, ref))]
                 found |= dict(refill.from_records(loc, wanted, tips))
             for object_id, source in found.items():
                 done = f"written again from {source}"
@@ -212,21 +230,15 @@ class _Repair:
 
     # -- refs ---------------------------------------------------------------------------------------
 
-    def _broken_refs(self) -> Iterator[tuple[str, str]]:
-        for ref in ref_names(self.repo):
-            try:
-                tip = self.repo.ref(ref)
-            except RepositoryError as error:
-                yield ref, error.message
-                continue
-            if tip and ref.startswith(JUDGED) and not self._is_whole(tip):
-                yield ref, f"not all folders of its commit {tip} are there"
-
-    def _value(self, ref: str) -> str | None:
+    def _problem(self, ref: str) -> str:
+        """Return what is wrong with a ref; "" where nothing is."""
         try:
-            return self.repo.ref(ref)
-        except RepositoryError:
-            return None
+            tip = self.repo.ref(ref)
+        except RepositoryError as error:
+            return error.message
+        if tip and ref.startswith(JUDGED) and not self._is_whole(tip):
+            return f"not all folders of its commit {tip} are there"
+        return ""
 
     def _is_whole(self, commit: str) -> bool:
         """Return whether a commit and its folders are there: a file that is lost moves no branch."""
@@ -235,10 +247,10 @@ class _Repair:
         return self.whole[commit]
 
     def _ref(self, ref: str, problem: str) -> None:
-        for commit, since, source in self._earlier(ref):
+        for commit, since, source in ref_sources.earlier(self.repo, ref):
             if not self._is_whole(commit):
                 continue
-            kept = self._keep(self._value(ref))
+            kept = self._keep(ref_sources.value(self.repo, ref))
             file = self.repo.common_dir / ref
             if file.is_file():
                 self.attic.take(file)
@@ -259,24 +271,6 @@ class _Repair:
         gitcli.run(self.repo.place, ["update-ref", name, commit])
         return f"; {commit[:12]} is kept as {name}"
 
-    def _earlier(self, ref: str) -> Iterator[tuple[str, int, str]]:
-        """Yield the commits that a ref was at, newest first: id, since when (Unix time), who says so."""
-        log = (self.repo.git_dir if ref == "HEAD" else self.repo.common_dir) / "logs" / ref
-        lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
-        for line in reversed(lines):
-            moved = re.match(r"([0-9a-f]{40}) ([0-9a-f]{40}) .*> (\d+) ", line)
-            if moved:
-                yield moved[2], int(moved[3]), "reflog"
-        if lines and _ID.match(lines[0]):
-            yield lines[0][:40], 0, "reflog"
-        if packed := _packed(self.repo).get(ref):
-            yield packed, 0, "packed-refs"
-        if ref.startswith(layout.HEADS):
-            for remote in self.repo.remotes:
-                seen = self._value(f"{layout.REMOTES}{remote}/{ref.removeprefix(layout.HEADS)}")
-                if seen:
-                    yield seen, 0, f"remote {remote}"
-
     def _left_tips(self) -> list[Fault]:
         """Name the commits that nothing leads to, where there is no branch at all: they were its branches."""
         if self.repo.ref_names(layout.HEADS):
@@ -294,7 +288,7 @@ class _Repair:
         """Apply the plans again that were on a branch which was put back, and are on record."""
         loc = self._location()
         branches = [row for row in self.moved if row[0].startswith(layout.HEADS)]
-        if loc is None or self._value(loc.evidence_ref) is None:
+        if loc is None or ref_sources.value(self.repo, loc.evidence_ref) is None:
             return
         for ref, since in branches:
             self.faults += lost_plans.apply_again(loc, ref, since) if ref != loc.evidence_ref else []
@@ -302,17 +296,12 @@ class _Repair:
 
     def _packed_refs(self) -> None:
         """Keep the lines of a damaged packed-refs that can be read."""
-        lines = self._packed_lines()
-        good = _good_lines(*lines)
-        if good != lines:
-            file = self.repo.common_dir / "packed-refs"
-            self.attic.take(file)
-            file.write_text("".join(good), "utf-8")
-            self.faults.append(Fault("packed-refs", "lines of it are garbage", "the others were kept"))
-
-    def _packed_lines(self) -> list[str]:
         file = self.repo.common_dir / "packed-refs"
-        return file.read_text("utf-8", "replace").splitlines(keepends=True) if file.is_file() else []
+        lines = ref_sources.lines_of(file)
+        good = ref_sources.readable(lines)
+        if good != lines:
+            self.attic.rewrite(file, b"".join(good))
+            self.faults.append(Fault("packed-refs", "lines of it are garbage", "the others were kept"))
 
     def _reflogs(self) -> None:
         """Drop entries of lost commits, as git takes each for an error; the logs as they were are kept."""
@@ -320,24 +309,13 @@ class _Repair:
         logs += [f for f in self.repo.common_dir.glob("worktrees/*/logs/**/*") if f.is_file()]
         dropped = False
         for log in logs:
-            before = log.read_bytes()
-            after = b"".join(self._without_lost(before.splitlines(keepends=True)))
+            before = ref_sources.lines_of(log)
+            after = list(ref_sources.without(before, self._is_lost))
             if after != before:
-                self.attic.copy(log)
-                log.write_bytes(after)
+                self.attic.rewrite(log, b"".join(after))
                 dropped = True
         if dropped:
             self.faults.append(Fault("reflogs", "entries lead to lost commits", "those entries were dropped"))
-
-    def _without_lost(self, lines: list[bytes]) -> Iterator[bytes]:
-        """Yield the entries whose commits are there, each beginning where the one before it ends."""
-        end = NOTHING
-        for line in lines:
-            old, new = (part.decode("ascii", "replace") for part in (line[:40], line[41:81]))
-            if self._is_lost(new):
-                continue
-            yield (end.encode() if self._is_lost(old) else line[:40]) + line[40:]
-            end = new if _ID.fullmatch(new) else end
 
     def _is_lost(self, commit: str) -> bool:
         return bool(_ID.fullmatch(commit) and commit.strip("0")) and not self.repo.has(commit)
@@ -362,20 +340,3 @@ class _Repair:
         if fresh:
             self.repo = fresh
         self.whole.clear()
-
-
-def ref_names(repo: Repo, prefix: str = "refs/") -> list[str]:
-    """Return the names of all refs that are there, damaged or not, and of those that only a log knows."""
-    logs = [n for n in ref_files(repo.common_dir / "logs", prefix) if has_log(repo.common_dir, n)]
-    return sorted(n for n in {*repo.ref_names(prefix), *logs} if not n.endswith(("/HEAD", ".lock")))
-
-
-def _good_lines(*lines: str) -> list[str]:
-    return [line for line in lines if line.endswith("\n") and _PACKED.fullmatch(line.removesuffix("\n"))]
-
-
-def _packed(repo: Repo) -> dict[str, str]:
-    file = repo.common_dir / "packed-refs"
-    text = file.read_text("utf-8", "replace") if file.is_file() else ""
-    rows = (_PACKED.fullmatch(line) for line in text.splitlines())
-    return {row[2]: row[1] for row in rows if row and row[2]}

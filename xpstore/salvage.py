@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from xpstore import gitcli, pack_entries
+from xpstore.durable import sync
 from xpstore.pack import write
 
 if TYPE_CHECKING:
@@ -60,9 +61,14 @@ class Attic:
         file.rename(kept)
         return kept
 
-    def copy(self, file: Path) -> None:
-        """Keep what a file says before it is written anew."""
-        self._place(file).write_bytes(file.read_bytes())
+    def rewrite(self, file: Path, data: bytes) -> None:
+        """Keep what a file says and write it anew: whoever is killed leaves the old one or the new one."""
+        kept = self._place(file)
+        shutil.copy(file, kept)
+        draft = Path(shutil.copy(file, kept.with_name(f"{kept.name}.draft")))
+        draft.write_bytes(data)
+        sync([str(kept), str(draft)])
+        draft.replace(file)
 
     def _place(self, file: Path) -> Path:
         if self.folder is None:

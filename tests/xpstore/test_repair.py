@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import fsck, git, identify, make_store
-from tests.e2e.bad import loose
-from xpstore.errors import NotAStoreError
-from xpstore.repair import ref_names, repair
+from tests.builders import fsck, git, identify, make_plan, make_store, page, upsert
+from tests.e2e.bad import loose, unpack
+from xpstore.commit import commit
+from xpstore.errors import NotAStoreError, RepositoryError
+from xpstore.repair import repair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,15 +23,6 @@ def test_a_sound_repository_is_left_alone(tmp_path: Path) -> None:
     assert git(tmp_path / "s", "show-ref") == before
     with pytest.raises(NotAStoreError):
         repair(tmp_path)
-
-
-def test_names_of_refs_that_only_a_log_knows(tmp_path: Path) -> None:
-    loc = make_store(tmp_path / "s")
-    git(tmp_path / "s", "branch", "mine")
-    git(tmp_path / "s", "branch", "gone")
-    git(tmp_path / "s", "branch", "-D", "gone")
-    (tmp_path / "s" / ".git" / "refs" / "heads" / "mine").unlink()
-    assert ref_names(loc.repo, "refs/heads/") == ["refs/heads/main", "refs/heads/mine"]
 
 
 def test_a_reflog_loses_what_leads_to_lost_commits_and_is_kept_as_it_was(tmp_path: Path) -> None:
@@ -141,3 +133,52 @@ def test_a_git_directory_without_head_or_refs_is_opened_again(tmp_path: Path, go
     assert git(place, "symbolic-ref", "HEAD") == "refs/heads/main"
     assert git(place, "rev-parse", "HEAD") == second
     assert git(place, "status", "--short") == ""
+
+
+def test_a_disk_that_says_no_is_one_error_and_nothing_is_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, _, second = files_of_two_commits(tmp_path)
+    git(place, "pack-refs", "--all")
+    packed = place / ".git" / "packed-refs"
+    packed.write_text(before := f"{packed.read_text()}garbage\n")
+
+    def full(_paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("xpstore.salvage.sync", full)
+        with pytest.raises(RepositoryError, match="No space left") as refused:
+            repair(place)
+    assert "free space" in refused.value.hint
+    assert packed.read_text() == before
+    assert repair(place).is_whole
+    assert git(place, "rev-parse", "main") == second
+
+
+def test_a_branch_is_judged_again_when_the_evidence_is_back(tmp_path: Path) -> None:
+    loc = make_store(tmp_path / "s")
+    place = loc.repo.place
+    (place / ".git" / "packed-refs").unlink(missing_ok=True)
+    old = git(place, "rev-parse", "main")
+    commit(loc, [make_plan(loc, upsert("a", page("a")), rollouts=())], "main")
+    new, known = git(place, "rev-parse", "main"), git(place, "rev-parse", loc.evidence_ref)
+    (place / ".git" / "packed-refs").write_text(f"{old} refs/heads/main\n{known} {loc.evidence_ref}\n")
+    (place / ".git" / "logs" / "refs" / "heads" / "main").unlink()
+    (place / ".git" / loc.evidence_ref).write_bytes(b"")
+    unpack(place)
+    loose(place, "main:experiences")[0].unlink()
+    loose(place, "main^{tree}")[0].unlink()
+    (place / ".git" / "index").unlink()
+    done = repair(place)
+    assert git(place, "rev-parse", "main") == new
+    assert [fault.what for fault in done.faults if fault.what.startswith("refs/")] == [loc.evidence_ref]
+    fsck(place)
+
+
+def test_an_index_of_which_no_commit_is_there_is_only_set_aside(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main", "r")
+    (tmp_path / "r" / ".git" / "index").write_bytes(b"garbage")
+    (fault,) = repair(tmp_path / "r").faults
+    assert fault.done == "set aside"
+    assert repair(tmp_path / "r").faults == ()

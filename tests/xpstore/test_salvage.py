@@ -96,8 +96,12 @@ def test_an_index_without_its_pack_and_what_is_derived_move_aside(loc: Location)
 def test_the_attic_is_made_when_something_goes_there_and_never_used_twice(loc: Location) -> None:
     first, second = Attic(loc.repo.common_dir), Attic(loc.repo.common_dir)
     assert first.folder is None
-    first.copy(loc.repo.common_dir / "HEAD")
+    head = loc.repo.common_dir / "HEAD"
+    first.rewrite(head, b"ref: refs/heads/other\n")
     second.take(loc.repo.common_dir / "description")
     assert [p.name for p in sorted((loc.repo.common_dir / "xpstore.lost").iterdir())] == ["1", "2"]
-    assert (loc.repo.common_dir / "HEAD").is_file()
+    assert head.read_text() == "ref: refs/heads/other\n"
+    assert first.folder is not None
+    assert [p.name for p in first.folder.iterdir()] == ["HEAD"]
+    assert (first.folder / "HEAD").read_text() == "ref: refs/heads/main\n"
     assert not (loc.repo.common_dir / "description").exists()
