@@ -22,8 +22,7 @@ which ends the bisection. (`xp bisect` gets by with far fewer rollouts.)
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -39,11 +38,12 @@ from trainer.cli.running import (
 )
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import emit, note, paint, shortened
-from xpstore.errors import UsageError, XpError
+from xpstore.errors import UsageError
 from xpstore.layout import CASES, EXPERIENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import TracebackType
 
     from trainer.evaluate import Measured, Measurement
     from trainer.report import EvaluationStage
@@ -114,7 +114,7 @@ def command(  # noqa: PLR0913  # the options of the verb
     if is_show:
         _show(app.location(), ref, suite, verbose=verbose, as_json=as_json)
         return
-    with _untestable(is_wanted=fail_under is not None):
+    with nullcontext() if fail_under is None else _Untestable():
         location = app.location()
 
         from trainer.environment import world_of
@@ -135,8 +135,8 @@ def command(  # noqa: PLR0913  # the options of the verb
         )
         _note_uncommitted(location, ref)
         measured = _measure(app, ref, what)
-    code = _exit_code(measured, fail_under)
-    _answer(location, ref, what, measured, code, verbose=verbose, as_json=as_json)
+        code = _exit_code(measured, fail_under)
+        _answer(location, ref, what, measured, code, verbose=verbose, as_json=as_json)
     ctx.exit(code)
 
 
@@ -152,23 +152,17 @@ def _check_words(
         raise error
 
 
-@contextmanager
-def _untestable(*, is_wanted: bool) -> Iterator[None]:
-    """Make every error end with UNTESTABLE, where that is wanted: git would take another code for `bad`."""
-    try:
-        yield
-    except XpError as error:
-        if is_wanted:
-            error.exit_code = UNTESTABLE
-        raise
-    except Exception as error:  # a defect does not make a commit bad, whatever it is
-        if not is_wanted or os.environ.get("XP_TRACEBACK"):
-            raise
-        defect = XpError(
-            f"this is a defect of xp: {type(error).__name__}: {error}", hint="set XP_TRACEBACK=1"
-        )
-        defect.exit_code = UNTESTABLE
-        raise defect from error
+class _Untestable:
+    """A context whose errors and defects end with UNTESTABLE: git would take another code for `bad`."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):  # an interrupt ends the bisection, as it is
+            vars(error)["exit_code"] = UNTESTABLE
 
 
 def _note_uncommitted(location: Location, ref: str) -> None:

@@ -1,7 +1,8 @@
 """The entry point of `xp`: options before the verb, errors and exit codes.
 
 Exit codes: 0 done or yes, 1 no (a guard, a finding, something that does not exist, a full disk), 2 wrong
-use or bad input, 70 a defect of the program, 130 interrupted, 141 the reader of the output went away.
+use or bad input, 70 a defect of the program, 130 interrupted, 141 the reader of the output went away. A verb
+that gives an exception another `exit_code` has its way, with defects and lost output too.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _output_lost(error: OSError) -> int:
         return READER_GONE
     note(f"error: the output cannot be written: {error.strerror}")
     note("hint: check where it goes and the free space there; whatever else the command did is done")
-    return 1
+    return int(getattr(error, "exit_code", 1))
 
 
 def _fail(error: XpError, args: Sequence[str]) -> int:
@@ -128,7 +129,7 @@ def report_defect(kind: type[BaseException], error: BaseException, trace: Traceb
         text = " ".join(str(error).split())
         note(f"error: this is a defect of xp: {kind.__name__}: {text}")
         note("hint: set XP_TRACEBACK=1, run it again, and report the traceback")
-    raise SystemExit(DEFECT)
+    raise SystemExit(getattr(error, "exit_code", DEFECT))
 
 
 def main() -> None:

@@ -4,12 +4,15 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.builders import git
 from tests.trainer.case_store import write_suites
-from xpstore.cli.main import run
+from xpstore.cli.main import report_defect, run
 
 pytestmark = pytest.mark.usefixtures("case_store")
 EVAL = ["-C", "s", "eval"]
@@ -190,15 +193,30 @@ def test_wrong_use_is_no_verdict_on_a_commit_and_ends_the_bisection(words, capsy
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_a_defect_makes_no_commit_bad(capsys, monkeypatch):
-    def broken(*_: object) -> None:
+@pytest.mark.parametrize("where", ["trainer.suite.load_suites", "trainer.cli.eval._answer"])
+def test_a_defect_makes_no_commit_bad(where, capsys, monkeypatch):
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own")
 
-    monkeypatch.setattr("trainer.suite.load_suites", broken)
-    assert run([*EVAL, "--fail-under", "0.5"]) == 125
-    assert "this is a defect of xp: ZeroDivisionError: of our own" in capsys.readouterr().err
-    with pytest.raises(ZeroDivisionError):
-        run(EVAL)
+    monkeypatch.setattr(where, broken)
+    for words, code in (["--fail-under", "0.5"], "125"), ([], "70"):
+        with pytest.raises(ZeroDivisionError) as defect:
+            run([*EVAL, *words])
+        with pytest.raises(SystemExit, match=code):
+            report_defect(defect.type, defect.value, defect.tb)
+        assert "this is a defect of xp: ZeroDivisionError: of our own" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize(("words", "code"), [(["--fail-under", "0"], 125), ([], 1)])
+def test_an_answer_that_cannot_be_written_makes_no_commit_bad(words, code):
+    run(EVAL)
+    command = [sys.executable, "-c", "from xpstore.cli.main import main; main()", *EVAL, *words]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=env, check=False)
+    assert done.returncode == code
+    assert b"error: the output cannot be written" in done.stderr
 
 
 def test_single_cases(capsys):
