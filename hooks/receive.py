@@ -74,6 +74,8 @@ def _check(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust
     is_branch = each.ref.startswith(layout.HEADS)
     if (is_branch or notes) and each.new and (bad := ref_rules.not_a_commit(repo, each.new)):
         yield bad
+    elif taken := [*_name(repo, each, pushed)]:
+        yield from taken
     elif evidence:
         loc = _store(repo, evidence[1])
         if each.new is None:
@@ -84,18 +86,17 @@ def _check(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust
         loc = _store(repo, notes[1])
         if each.new is not None:
             yield from notes_rules.check(loc, each.old, each.new, _evidence(loc, pushed))
-    else:
-        yield from _name(repo, each, pushed)
-        if is_branch:
-            yield from _branch(repo, each, pushed, trust)
+    elif is_branch:
+        yield from _branch(repo, each, pushed, trust)
 
 
 def _name(repo: Repo, each: Update, pushed: dict[str, str | None]) -> Iterator[Remark]:
     branch = ref_rules.branch_in_place_of(each.ref) if each.new else None
-    tip = (pushed.get(branch) or repo.ref(branch)) if branch else None
-    if branch and tip and (_EVIDENCE.fullmatch(branch) or main_rules.guarded(repo, branch, tip)):
-        short = branch.removeprefix(layout.HEADS)
-        yield Remark(f"git would take it for the branch {short}, which xp reads", "choose another name")
+    for other in [*([branch] if branch else []), *ref_rules.twins(repo, each.ref, pushed)]:
+        tip = pushed.get(other) or repo.ref(other)
+        if tip and (_EVIDENCE.fullmatch(other) or main_rules.guarded(repo, other, tip)):
+            short = other.removeprefix(layout.HEADS)
+            yield Remark(f"git would take it for the branch {short}, which xp reads", "choose another name")
 
 
 def _branch(repo: Repo, each: Update, pushed: dict[str, str | None], trust: Trust) -> Iterator[Remark]:

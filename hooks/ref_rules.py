@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from hooks.remark import Remark
 from xpstore import gitcli
 from xpstore.errors import NotFoundError, RepositoryError
+from xpstore.names import fold
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from xpstore.git import Repo
 
 _SHORT = ("refs/", "heads/", "tags/")
 """What git puts before a short name, in turn, to find what it is short for."""
+_ALIKE = ("core.ignorecase", "core.precomposeunicode")
+"""What git has found out about the disk when it made the repository: two names can be one file there."""
 
 
 def target(repo: Repo, ref: str) -> str:
@@ -36,6 +40,13 @@ def target(repo: Repo, ref: str) -> str:
             f"cannot tell what {ref} stands for: {gitcli.first(done)}", hint="git symbolic-ref"
         )
     return done.out.decode("utf-8", "surrogateescape").strip("\n")
+
+
+def twins(repo: Repo, ref: str, pushed: Iterable[str]) -> list[str]:
+    """Return the other refs, here or pushed, that are in the same file where the disk takes names for one."""
+    if not any((repo.setting(key) or "").lower() == "true" for key in _ALIKE):
+        return []
+    return [other for other in {*repo.ref_names(), *pushed} if other != ref and fold(other) == fold(ref)]
 
 
 def _begins(file: Path, start: bytes) -> bool:

@@ -88,6 +88,29 @@ def test_no_tag_takes_the_name_of_a_branch_that_is_read(desk):
     assert said(desk, Update("refs/tags/feature", None, bad), Update("refs/tags/main", bad, None)) == []
 
 
+def test_no_ref_is_in_the_file_of_a_branch_that_is_read(desk):
+    git(desk.root, "branch", "caf\u00e9")
+    desk.measure(desk.main)
+    bad = git(desk.root, "commit-tree", "-m", "x", f"{desk.main}^{{tree}}")
+    pushed = [
+        Update("refs/heads/MAIN", desk.main, bad),
+        Update("refs/HEADS/main", None, bad),
+        Update("refs/heads/Main", desk.main, None),
+        Update("refs/heads/xp/Evidence", None, bad),
+        Update("refs/heads/cafe\u0301", None, bad),
+    ]
+    git(desk.root, "config", "core.ignorecase", "false")
+    assert said(desk, *pushed) == []
+    for key in ("core.ignorecase", "core.precomposeunicode"):
+        git(desk.root, "config", key, "true")
+        assert [said(desk, each)[0].partition(": ")[2] for each in pushed[:4]] == [
+            *["git would take it for the branch main, which xp reads"] * 3,
+            "git would take it for the branch xp/evidence, which xp reads",
+        ]
+        assert said(desk, pushed[4]) == []  # a branch of code is whoever's
+        git(desk.root, "config", "--unset", key)
+
+
 def test_what_is_no_commit_is_refused_in_one_sentence(desk):
     blob = git(desk.root, "rev-parse", "main:xp.toml")
     for ref in (MAIN, "refs/heads/x", EVIDENCE, NOTES):
