@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 OFFSET_DELTA, NAMED_DELTA = 6, 7
-INDEX = b"\377tOc\0\0\0\2"
 FAN = 1032
 """Bytes of an index before its list of ids."""
-FIRST = 12
-"""Where the first entry of a pack is."""
 CHUNK = 1 << 14
 FAR = 1 << 31
 """Offsets from here on are in a list of their own."""
@@ -93,7 +90,7 @@ def encode(items: Mapping[str, Item]) -> tuple[bytes, bytes]:
     codes = {kind: code for code, kind in KINDS.items()}
     entries: list[bytes] = []
     places: dict[bytes, tuple[int, int]] = {}
-    at = FIRST
+    at = pack.HEAD
     for name, item in items.items():
         size = len(item.data)
         head = [codes[item.kind] << 4 | size & 15]
@@ -110,14 +107,18 @@ def encode(items: Mapping[str, Item]) -> tuple[bytes, bytes]:
 
 def parse_index(data: bytes) -> dict[str, int]:
     """Return where the index of a pack (version 2) says that each object is; {} where it is not whole."""
-    if not data.startswith(INDEX) or hashlib.sha1(data[:-20], usedforsecurity=False).digest() != data[-20:]:
+    if not data.startswith(pack.INDEX):
         return {}
-    (count,) = struct.unpack_from(">I", data, FAN - 4)
-    names = [data[FAN + 20 * n : FAN + 20 * n + 20].hex() for n in range(count)]
-    near = struct.unpack_from(f">{count}I", data, FAN + 24 * count)
-    far = FAN + 28 * count
-    places = [at if at < FAR else struct.unpack_from(">Q", data, far + 8 * (at - FAR))[0] for at in near]
-    return dict(zip(names, places, strict=True))
+    if hashlib.sha1(data[:-20], usedforsecurity=False).digest() != data[-20:]:
+        return {}
+    try:
+        (count,) = struct.unpack_from(">I", data, FAN - 4)
+        near = struct.unpack_from(f">{count}I", data, FAN + 24 * count)
+        far = FAN + 28 * count
+        places = [at if at < FAR else struct.unpack_from(">Q", data, far + 8 * (at - FAR))[0] for at in near]
+    except struct.error:  # its checksum is right, and it still is no index
+        return {}
+    return {data[FAN + 20 * n : FAN + 20 * n + 20].hex(): at for n, at in enumerate(places)}
 
 
 def _listed(data: bytes, places: list[int]) -> Iterator[tuple[int, tuple[_Head, bytes]]]:
@@ -129,7 +130,7 @@ def _listed(data: bytes, places: list[int]) -> Iterator[tuple[int, tuple[_Head, 
 
 
 def _searched(data: bytes) -> Iterator[tuple[int, tuple[_Head, bytes]]]:
-    at = FIRST
+    at = pack.HEAD
     while at < len(data):
         head = _head(data, at)
         body = _inflated(data, head) if head else None
@@ -166,7 +167,7 @@ def _head(data: bytes, start: int) -> _Head | None:
             back = (back + 1) << 7 | byte & 127
     except IndexError:
         return None
-    return _Head(code, size, start - back, at + 1) if FIRST <= start - back < start else None
+    return _Head(code, size, start - back, at + 1) if pack.HEAD <= start - back < start else None
 
 
 def _inflated(data: bytes, head: _Head) -> tuple[bytes, int] | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +52,16 @@ def test_damage_costs_the_objects_that_need_those_bytes(packed, has_index):
     found = pack_entries.read(bytes(data), index if has_index else b"")
     assert set(kinds) - set(found.objects) == {blob}
     assert found.lost == ({blob: "commit"} if has_index else {})
+
+
+@pytest.mark.parametrize("count", [1, 1000, 2**32 - 1])
+def test_an_index_that_only_has_its_checksum_right_is_none(packed, count):
+    pack, kinds = packed
+    index = pack.with_suffix(".idx").read_bytes()
+    head = index[: pack_entries.FAN - 4] + count.to_bytes(4, "big")
+    forged = head + hashlib.sha1(head, usedforsecurity=False).digest()
+    assert pack_entries.parse_index(forged) == {}
+    assert set(pack_entries.read(pack.read_bytes(), forged).objects) == set(kinds)
 
 
 def test_every_byte_may_be_damaged_and_nothing_is_made_up(packed):
