@@ -5,9 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from xpstore.lock import unlock
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,24 +16,25 @@ FILE = ".xpstore-lock"
 
 @contextmanager
 def installing(where: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which is there. It dies with its process, leaves no file. Raises OSError."""
-    path = str(where / FILE)
-    handle = _open(path)
-    try:
-        yield
-    finally:
-        os.unlink(path)  # noqa: PTH108  # while it is locked: whoever waited for it looks again
-        unlock(handle)
+    """Hold the lock of a folder, which is there. It dies with its process, leaves no file. Raises OSError.
 
-
-def _open(path: str) -> int:
+    It is not the store lock: several repositories may run the hooks of one folder.
+    """
+    path = where / FILE
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path)):  # noqa: PTH110, PTH116
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)  # its file has gone with whoever held it
+        with path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(path, file):
+                continue  # it has gone with whoever held it
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)  # while it is locked: whoever waited for it looks again
+            return
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
