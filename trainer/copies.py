@@ -41,17 +41,19 @@ def near_copy(suites: Mapping[str, Sequence[Case]]) -> tuple[tuple[str, str], tu
         where: {group for text in own if shared[text] <= 2 for group in _groups(text)}
         for where, own in texts.items()
     }
-    numbers = {where: sorted(_NUMBER.findall(" ".join(own))) for where, own in texts.items()}
-    holders: dict[tuple[str, ...], list[tuple[str, str]]] = defaultdict(list)
+    numbers = {where: " ".join(sorted(_NUMBER.findall(" ".join(own)))) for where, own in texts.items()}
+    users = Counter(group for own in groups.values() for group in own)
+    holders: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = defaultdict(list)
     for where, own in groups.items():
-        common: Counter[tuple[str, str]] = Counter()
-        for group in own:
-            common.update(o for o in holders[group] if o[0] != where[0] and numbers[o] == numbers[where])
-            holders[group].append(where)
-        for other, count in common.items():
-            share = count / (len(own) + len(groups[other]) - count)
+        # two that are near share one of their rarest groups: the words of a pattern are not looked up
+        rarest = sorted(own, key=lambda group: (users[group], group))[: len(own) - int(NEAR * len(own)) + 1]
+        same = [holders[numbers[where], group] for group in rarest]
+        for other in dict.fromkeys(other for some in same for other in some if other[0] != where[0]):
+            share = len(own & groups[other]) / len(own | groups[other])
             if share >= NEAR:
                 return other, where, share
+        for some in same:
+            some.append(where)
     return None
 
 

@@ -65,6 +65,20 @@ def test_what_all_cases_share_says_nothing():
     assert not copy_of(case("a", "cancel it"), case("b", "cancel it now"))
 
 
+def test_a_copy_is_found_among_many_of_one_pattern():
+    def wish(n: int) -> str:
+        own = " ".join(f"word{chr(97 + (n * k) % 23)}{chr(97 + n % 26)}" for k in range(8))
+        return f"Hello, I would like to have something done about {own}, please. Thank you for that."
+
+    some = [case(f"t{n}", wish(n)) for n in range(20)]
+    others = [case(f"g{n}", wish(20 + n)) for n in range(20)]
+    assert near_copy({"train": some, "gate": others}) is None
+    copy = case("copy", wish(7).replace("Hello", "Hi"))
+    found = near_copy({"train": some, "gate": [*others, copy]})
+    assert found is not None
+    assert found[:2] == (("train", "t7"), ("gate", "copy"))
+
+
 def test_cases_of_one_suite_may_be_alike():
     assert near_copy({"train": [case("a", REQUEST), case("b", f"{REQUEST} Thanks")]}) is None
 
