@@ -6,6 +6,7 @@ commit. It has everything but the texts of the pages: those are in the patches b
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from xpstore import evidence, gitcli, history, layout, record, refill
@@ -63,15 +64,12 @@ def _recorded(loc: Location, ref: str, since: int) -> list[tuple[str, str]]:
     """Return ids and digests of the plans that went on record for a branch, oldest first."""
     tip = evidence.tip(loc)
     branch = ref.removeprefix(layout.HEADS)
-    found: list[tuple[str, str]] = []
-    for made in loc.repo.first_parents(tip) if tip else ():
-        if made.committer.time < since:
-            break
-        if made.message.strip() not in {f"Evidence for {branch}", f"Evidence for {ref}"}:
-            continue
-        flags = ["diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", "--diff-filter=A"]
-        names = gitcli.records(gitcli.run(loc.repo.place, [*flags, made.id, "--", "gradients"]))
-        found += [(name.split("/")[2], name.split("/")[3][:-5]) for name in names if name.endswith(".json")]
+    subjects = {f"Evidence for {branch}", f"Evidence for {ref}"}
+    made = takewhile(lambda one: one.committer.time >= since, loc.repo.first_parents(tip) if tip else ())
+    asked = "".join(f"{one.id}\n" for one in made if one.message.strip() in subjects)
+    flags = ["diff-tree", "--stdin", "-r", "-z", "--root", "--no-commit-id", "--name-only", "--diff-filter=A"]
+    names = gitcli.records(gitcli.run(loc.repo.place, [*flags, "--", "gradients"], stdin=asked.encode()))
+    found = [(name.split("/")[2], name.split("/")[3][:-5]) for name in names if name.endswith(".json")]
     return found[::-1]
 
 

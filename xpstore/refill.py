@@ -84,6 +84,8 @@ def from_patches(loc: Location, wanted: Mapping[str, str]) -> Iterator[tuple[str
     """Write again the pages that patches on record have; yield id and the patch."""
     open_ = {object_id for object_id, kind in wanted.items() if kind in {"blob", "unknown"}}
     for plan_id in evidence_read.find_ids(loc, "gradients", "") if open_ else ():
+        if not open_:
+            return
         try:
             patches = evidence_read.patches(loc, plan_id)
             gradients = {name: read_patch(data, name) for name, data in patches.items()}
