@@ -189,7 +189,7 @@ def _committed(payload: bytes) -> int | None:
     """Return when a commit says that it was made: keys count at that moment, as for git."""
     for line in payload.partition(b"\n\n")[0].split(b"\n"):
         if line.startswith(b"committer ") and (words := line.split(b" "))[-2].isdigit():
-            return int(words[-2])
+            return int(words[-2][:18])  # what is longer is far behind all calendars, too
     return None
 
 

@@ -25,6 +25,8 @@ SSH_KEYGEN = "ssh-keygen"
 GPG = "gpg"
 LITERAL = ("key::", "ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-")
 """What a public key starts with that is written out instead of named by its file."""
+LATEST = 253_370_764_800
+"""The beginning of the year 9999: a commit may say any number, and ssh-keygen reads four digits of a year."""
 _GOOD_SSH = re.compile(r'^Good "[^"]*" signature (?:for (.*) )?with \S+ key (\S+)$', re.MULTILINE)
 _TRUSTED = {"TRUST_MARGINAL", "TRUST_FULLY", "TRUST_ULTIMATE"}
 _BAD_GPG = {
@@ -196,4 +198,5 @@ def _shown(key: str) -> str:
 
 def _utc(seconds: int) -> str:
     """Return a moment as ssh-keygen reads it; only newer ones know a Z for UTC."""
-    return datetime.fromtimestamp(seconds).strftime("%Y%m%d%H%M%S")  # noqa: DTZ006 - it reads local time
+    at = datetime.fromtimestamp(min(seconds, LATEST))  # noqa: DTZ006 - it reads local time
+    return at.strftime("%Y%m%d%H%M%S")

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.builders import fsck, git, make_plan, make_store, page, texts, upsert
-from xpstore import lock, signatures, signing
+from xpstore import lock, objects, refill, signatures, signing
 from xpstore.commit import commit
 from xpstore.errors import RefusedError
 from xpstore.landing import land
@@ -186,6 +188,22 @@ def test_a_merge_the_other_way_round_changes_what_the_branch_had(loc, keys):
     # an older side that has touched code alone changes nothing
     merged = git(place, "commit-tree", f"{now}^{{tree}}", "-p", now, "-p", side, "-m", "Merge code")
     assert signatures.missing(loc, now, merged, trust) == []
+
+
+@pytest.mark.parametrize("moment", [10**12, 10**17])
+def test_a_commit_may_say_that_it_was_made_at_any_time(loc, keys, moment):
+    place = loc.repo.place
+    old = git(place, "rev-parse", "main")
+    new = loc.repo.commit(teach(loc, "refund"))
+    who = replace(new.committer, time=moment)
+    sign = partial(signing.sign, namespace="git", key=str(keys / "pat"))
+    made = objects.make_commit(new.tree, [old], who, who, "Add a page", sign=sign)
+    assert refill.put(loc.repo, "commit", made.data) == made.id
+    assert signatures.missing(loc, old, made.id) == []
+    allowed = (keys / "allowed").read_text().replace(" ssh-", ' valid-before="20990101" ssh-', 1)
+    (place / "until").write_text(allowed)
+    (found,) = signatures.missing(loc, old, made.id, signatures.trust_of(loc.repo, place / "until"))
+    assert (found.state, found.signer) == ("unknown", "")
 
 
 def test_a_program_that_the_repository_names_is_not_run(loc, tmp_path):

@@ -74,6 +74,7 @@ def test_a_key_counts_at_the_moment_of_signing(keys, tmp_path):
     before, after = 1_800_000_000, 2_000_000_000
     assert verify(DATA, signature, file, "git", at=before).state == "good"
     assert verify(DATA, signature, file, "git", at=after).state == "unknown"
+    assert verify(DATA, signature, file, "git", at=10**30).state == "unknown"
 
 
 def test_no_key_a_broken_one_or_no_program_is_an_error(keys, tmp_path):
