@@ -11,6 +11,7 @@ That a record is there proves nothing: whoever can push evidence can write one. 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, PositiveInt, ValidationError
@@ -65,7 +66,7 @@ class GateRecord(Frozen):
     leaks: tuple[str, ...] = ()
     """What the candidate's lessons quote of cases that they must not know, a sentence each."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The content id."""
         return content_id(self.model_dump(mode="json"))
@@ -133,13 +134,13 @@ def ungated(loc: Location, candidate: str, against: str, why: str) -> GateRecord
     )
 
 
-def _naming(loc: Location, tree: str) -> Iterator[GateRecord]:
-    """Yield the records whose bytes name a tree: parsing all would take far longer.
+def _naming(loc: Location, some_id: str) -> Iterator[GateRecord]:
+    """Yield the records whose bytes name a tree or a suite: parsing all would take far longer.
 
     What is no record, or not the one that its name says, is passed over: anybody can push a file, and
     `xp verify` names it.
     """
-    mark = tree.encode()
+    mark = some_id.encode()
     for path in evidence.listing(loc, layout.GATES):
         data = evidence.read(loc, path) if path.endswith(".json") else None
         if data is not None and mark in data:

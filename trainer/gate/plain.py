@@ -14,9 +14,11 @@ _TICKS = re.compile("`+")
 def visible(text: str) -> str:
     """Return text in which control, bidirectional and invisible characters are written `<U+001B>`."""
     text = mend(text)
-    for start, end, _ in reversed(invisible_spans(text)):
-        text = text[:start] + "".join(f"<U+{ord(char):04X}>" for char in text[start:end]) + text[end:]
-    return text
+    parts, at = [], 0
+    for start, end, _ in invisible_spans(text):
+        parts += [text[at:start], *(f"<U+{ord(char):04X}>" for char in text[start:end])]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def for_xml(text: str) -> str:
