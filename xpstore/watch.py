@@ -141,6 +141,7 @@ class ExperienceWatcher:
             raise RepositoryError(f"{self._loc.repo.common_dir} is gone", hint="watch where it is now")
         if commit in {None, self._at}:
             return None
+        self._loc.repo.reopen()  # else every pack stays open, and on the disk, that a gc replaces meanwhile
         pages = self._experiences(commit)
         self._at = commit
         if pages == self._pages:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,6 @@ from xpstore.watch import ExperienceWatcher, NewSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LONG = 60
 """Seconds; only a fault takes as long."""
@@ -43,6 +43,18 @@ def save(desk: Path, name: str, *lines: str) -> str:
     git(desk, "add", "-A")
     git(desk, "commit", "-qm", f"Teach {name}")
     return git(desk, "rev-parse", "HEAD")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files the way Linux shows them")
+def test_packs_that_a_gc_replaced_do_not_stay_open(desk: Path) -> None:
+    opened = []
+    watcher = ExperienceWatcher(desk)
+    for number in range(4):
+        commit = save(desk, "refund", f"{number}")
+        git(desk, "gc", "-q", "--prune=now")
+        assert next(iter(watcher)).commit == commit
+        opened.append(len(list(Path("/proc/self/fd").iterdir())))
+    assert opened[-1] == opened[1]
 
 
 class Seen:
