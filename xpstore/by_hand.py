@@ -82,8 +82,8 @@ class Edited:
     def __call__(self, base: str | None, ours: str | None, theirs: str | None, where: str) -> MergeResult:
         """Return the merged page; REFUSED where the person left it. The same question is put once.
 
-        Raises RefusedError where the edited text has markers left, does not parse, or commands opposite
-        things.
+        Raises RefusedError where the edited text has markers left, lost its front matter, does not parse, or
+        commands opposite things.
         """
         result = merge(base, ours, theirs, where)
         if result.verdict == "PROVEN":

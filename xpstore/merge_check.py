@@ -2,7 +2,8 @@
 
 PROVEN    the rules of merge.py give the same page
 VERIFIED  by a model: its decision and its account pass every check of resolution_check.py
-          by a person: no marker is left, and nothing commands the opposite of what stays
+          by a person: no marker is left, the front matter is there and parses, and nothing commands the
+          opposite of what stays
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def _merge_problems(page: MergedPage, texts: Texts) -> Iterator[str]:
             yield "the rules give another page, and nobody is said to have decided"
         return
     if page.resolved_by == PERSON:
-        yield from errors(check_text((base, ours, theirs), result or "", page.name))
+        if result is not None:  # a person may also delete a page
+            yield from errors(check_text((base, ours, theirs), result, page.name))
         return
     conflict = question(base, ours, theirs, merge(base, ours, theirs, page.name), page.name)
     if conflict is None or result is None:

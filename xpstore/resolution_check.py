@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from xpstore import frontmatter, polarity
@@ -48,15 +49,26 @@ def check(conflict: Conflict, text: str, account: Sequence[Claim]) -> tuple[Obje
 
 
 def check_text(versions: Iterable[str | None], text: str, where: str) -> tuple[Objection, ...]:
-    """Return what speaks against a text that a person wrote: markers, front matter, opposite commands."""
+    """Return what speaks against a text that a person wrote: markers, front matter, opposite commands.
+
+    A version whose front matter does not parse is what the person may be there to mend.
+    """
     known = [version for version in versions if version is not None]
     found = list(_check_markers(known, text))
     try:
         doc = Document.parse(text, where)
-        docs = [Document.parse(version, where) for version in known]
     except DocumentError as error:
         return (*found, Objection("front matter", error.message))
+    docs = list(_readable(known, where))
+    if doc.source is None and docs and all(version.source is not None for version in docs):
+        found.append(Objection("front matter", "the front matter is gone, which every version has"))
     return (*found, *_check_contradictions(docs, doc))
+
+
+def _readable(versions: Iterable[str], where: str) -> Iterator[Document]:
+    for version in versions:
+        with suppress(DocumentError):
+            yield Document.parse(version, where)
 
 
 def errors(objections: Iterable[Objection]) -> list[str]:

@@ -107,3 +107,23 @@ def test_what_a_person_writes_is_checked_too(text):
     with pytest.raises(RefusedError, match=r"x\.md") as caught:
         Edited(lambda _, __: text)(BASE, OURS, THEIRS, "x.md")
     assert "--take ours|theirs" in caught.value.hint
+
+
+FRONT = "---\nname: x\n---\n\n"
+
+
+@pytest.mark.parametrize("text", [OURS_TAKEN, f"\n{FRONT}{OURS_TAKEN}"])
+def test_front_matter_that_an_editor_lost_is_refused(text):
+    versions = [FRONT + version for version in (BASE, OURS, THEIRS)]
+    with pytest.raises(RefusedError, match="the front matter is gone"):
+        Edited(lambda _, __: text.replace("Always ask.", "Ask."))(*versions, "x.md")
+    bare = Edited(lambda _, __: OURS_TAKEN)(versions[0], OURS, versions[2], "x.md")
+    assert bare.text == OURS_TAKEN, "one side had none"
+
+
+def test_a_page_whose_front_matter_was_broken_can_be_mended():
+    whole, broken = f"{FRONT}- a\n- t\n", "---\nname: [\n---\n\n- a\n"
+    asked = (f"{FRONT}- a\n", broken, whole, "x.md")
+    assert Edited(lambda _, __: whole)(*asked).text == whole
+    with pytest.raises(RefusedError, match="front matter"):
+        Edited(lambda _, __: f"{broken}- t\n")(*asked)
