@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from xpstore import (
     commit,
     events,
+    evidence,
     gate_record,
     layout,
     publish,
@@ -23,6 +24,7 @@ from xpstore import (
     tracking,
     trees,
     unfinished,
+    witness,
     worktree,
 )
 from xpstore.candidate import LandingCandidate
@@ -88,6 +90,8 @@ def land(loc: Location, branch: str, decide: Callable[[str], D], gating: Gating 
         tip = events.commit_of(loc, branch)
         decision = decide(tip)
         onto = _candidate(loc, decision.plans, tip) if gating else branch
+        if not onto:
+            continue
         try:
             landed = commit.commit(loc, decision.plans, onto, start=tip, is_exact=True)
         except ConflictError:
@@ -115,7 +119,8 @@ def land(loc: Location, branch: str, decide: Callable[[str], D], gating: Gating 
 def _candidate(loc: Location, plans: Sequence[PolicyUpdatePlan], tip: str) -> str:
     """Return the name of the candidate's branch, which has the plans on `tip`, or is free for them.
 
-    What an earlier try has left there on another tip goes. Raises RefusedError where there is more, or
+    "" where another process moves it at this moment. What an earlier try has left there on another tip goes.
+    Raises RefusedError where there is more, or
     somebody has it checked out.
     """
     name = f"{loc.candidate_prefix}undo-{plans[0].plan_id[:_ID]}"
@@ -130,17 +135,24 @@ def _candidate(loc: Location, plans: Sequence[PolicyUpdatePlan], tip: str) -> st
             f"this was decided before and waits on {name}, which is checked out in {there[0]}",
             hint=f"xp land {quote(name)} lands it; or switch to another branch there and run this again",
         )
-    base = _base(loc, old, plans) if old else ""
-    if base is None:
-        raise RefusedError(
-            f"this was decided before and waits on {name}, which somebody has committed to since",
-            hint=f"xp land {quote(name)} lands all of it; `git branch -m {quote(name)} NAME` keeps it under"
-            " another name, and lets this be decided anew",
-        )
-    if base != tip:
-        move = Move(ref, old, tip, "xp: decided anew")
-        publish.retried(loc.repo, lambda: publish.publish(loc.repo, [], [move]), ref)
-    return name
+    base = old
+    if old and not loc.repo.is_ancestor(old, tip):  # else it has nothing of its own: a try was killed
+        base = _base(loc, old, plans)
+        if base is None:
+            raise RefusedError(
+                f"this was decided before and waits on {name}, which somebody has committed to since",
+                hint=f"xp land {quote(name)} lands all of it; `git branch -m {quote(name)} NAME` keeps it"
+                " under another name, and lets this be decided anew",
+            )
+    if base == tip:
+        return name
+    move = Move(ref, old, tip, "xp: decided anew")
+
+    def attempt() -> bool:
+        return loc.repo.ref(ref) != old or publish.publish(loc.repo, [], [move])
+
+    publish.retried(loc.repo, attempt, ref)
+    return name if loc.repo.ref(ref) == tip else ""
 
 
 def _base(loc: Location, at: str, plans: Sequence[PolicyUpdatePlan]) -> str | None:
@@ -187,9 +199,12 @@ def _asked(what: LandingCandidate, gating: Gating) -> str:
 def _moved(loc: Location, what: LandingCandidate, gating: Gating) -> bool:
     """Move the branch to the candidate; False where it is no longer where it was.
 
-    Raises RefusedError where the candidate's branch is no longer what was measured.
+    That nothing was measured goes on record with it. Raises RefusedError where the candidate's branch is no
+    longer what was measured.
     """
     ref, side = loc.branch_ref(what.main), loc.branch_ref(what.branch)
+    records = [] if gating.gate else [gate_record.ungated(loc, what.new, what.old, gating.ungated)]
+    files = [gate_record.as_file(record) for record in records]
     is_done = False
 
     def attempt() -> bool:
@@ -205,13 +220,15 @@ def _moved(loc: Location, what: LandingCandidate, gating: Gating) -> bool:
                 if waiting is None
                 else f"xp land {quote(what.branch)} lands what it has now",
             )
-        moves = [Move(ref, loc.repo.ref(ref), what.new, f"xp: landed {what.branch}")]
+        addition = evidence.add(loc, files, f"Evidence for landing {what.branch}")
+        moves = addition.moves(loc.evidence_ref, f"xp: evidence for {what.main}")
+        moves.append(Move(ref, loc.repo.ref(ref), what.new, f"xp: landed {what.branch}"))
         if not worktree.checked_out(loc.repo, side):
             moves.append(Move(side, what.new, None, f"xp: landed on {what.main}"))
-        is_done = publish.publish(loc.repo, [], moves)
+        is_done = publish.publish(loc.repo, addition.objects, moves)
+        if is_done and addition.objects and addition.new:
+            witness.remember(loc, addition.new)
         return is_done
 
     publish.retried(loc.repo, attempt, ref)
-    if is_done and gating.gate is None:
-        gate_record.write(loc, gate_record.ungated(loc, what.new, what.old, gating.ungated))
     return is_done

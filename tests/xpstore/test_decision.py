@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import git, make_plan, make_store, page, texts, upsert
-from xpstore import decision, evidence, gate_record
+from xpstore import decision, evidence, gate_record, publish
 from xpstore.commit import commit
 from xpstore.decision import Gating, Settled
 from xpstore.errors import ConflictError, HeldError, RefusedError, RepositoryError, UsageError
@@ -14,10 +14,14 @@ from xpstore.landing import GateVerdict
 from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from xpstore.candidate import LandingCandidate
+    from xpstore.evidence import EvidenceFile
+    from xpstore.git import Move, Repo
     from xpstore.location import Location
+    from xpstore.objects import GitObject
     from xpstore.plan import PolicyUpdatePlan
 
 
@@ -142,6 +146,23 @@ def test_what_lands_without_a_measurement_says_why(loc: Location):
     assert (record.candidate, record.decided_by, record.reason) == (settled.commits[0], "none", "in a hurry")
 
 
+def test_nothing_lands_of_which_it_cannot_be_recorded_that_nothing_was_measured(
+    loc: Location, monkeypatch: pytest.MonkeyPatch
+):
+    add, old = evidence.add, loc.repo.ref("refs/heads/main")
+
+    def full(loc: Location, files: Sequence[EvidenceFile], *args: object, **more: object) -> object:
+        if any(file.path.startswith("gates/") for file in files):
+            raise RepositoryError("the disk is full")
+        return add(loc, files, *args, **more)
+
+    monkeypatch.setattr(evidence, "add", full)
+    with pytest.raises(RepositoryError, match="full"):
+        decision.land(loc, "main", lambda tip: choose(loc, tip, "Mine."), Gating(ungated="in a hurry"))
+    assert loc.repo.ref("refs/heads/main") == old
+    assert loc.repo.refs("refs/heads/train/") == {}
+
+
 def held(loc: Location) -> str:
     with pytest.raises(HeldError) as caught:
         gated(loc, "who knows", [])
@@ -185,6 +206,30 @@ def test_a_candidate_that_waits_on_an_older_tip_is_made_anew(loc: Location):
     assert settled.branch == branch
     assert loc.repo.commit(settled.commits[0]).parents == (tip,)
     assert loc.repo.ref(f"refs/heads/{branch}") == settled.commits[0]
+
+
+@pytest.mark.parametrize("to", ["main", "main~1"])
+def test_a_branch_that_a_killed_try_left_without_a_commit_is_free(loc: Location, to: str):
+    branch = held(loc)
+    git(loc.repo.place, "branch", "-f", branch, to)
+    assert gated(loc, "accept", []).branch == "main"
+    assert texts(loc, "main")["a"].endswith("- Mine.\n")
+    assert loc.repo.refs("refs/heads/train/") == {}
+
+
+def test_who_decides_the_same_at_the_same_moment_is_in_nobodys_way(
+    loc: Location, monkeypatch: pytest.MonkeyPatch
+):
+    branch, real = held(loc), publish.publish
+    git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Go on")
+
+    def moved_before(repo: Repo, objects: Sequence[GitObject], moves: Sequence[Move]) -> bool:
+        if moves[0].reason == "xp: decided anew":
+            git(loc.repo.place, "branch", "-f", branch, "main")
+        return real(repo, objects, moves)
+
+    monkeypatch.setattr(publish, "publish", moved_before)
+    assert gated(loc, "accept", []).branch == "main"
 
 
 @pytest.mark.parametrize("change", ["deleted", "moved"])
