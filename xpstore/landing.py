@@ -123,6 +123,8 @@ def land(  # noqa: PLR0913  # the options of the verb
             asked.merge_page(*unasked.question)
             continue
         if result:
+            if result.state == "nothing" and not dry_run:
+                _settle(loc, asked, result.candidate.old)
             return result
         # S311: jitter, no secret
         time.sleep(random.uniform(0, min(publish.PAUSE, 0.01 * 2**number)))  # noqa: S311
@@ -151,8 +153,6 @@ def _round(
         asked.branch, asked.main, old, built.tip, how=built.how, merges=built.merges, left_out=built.left_out
     )
     if built.tip == old:
-        if not dry_run:
-            _settle(loc, asked, old)
         return LandingResult("nothing", replace(what, new=asked.tip, is_landed=True))
     with pack.kept(loc.repo.pack_dir, built.objects):  # guards and gate read them as any other commits
         what = candidate.check(loc, what)

@@ -351,6 +351,17 @@ def test_a_gate_is_not_asked_where_nothing_can_land(loc: Location) -> None:
     assert land(loc, "train/same", gate=gate).state == "nothing"
 
 
+@pytest.mark.parametrize("patience", [0, landing.PATIENCE])
+def test_a_candidate_that_main_has_already_stays_where_it_is(
+    loc: Location, monkeypatch: pytest.MonkeyPatch, patience: int
+) -> None:
+    monkeypatch.setattr(landing, "PATIENCE", patience)
+    teach(loc, "main", "b", "a")
+    before = state(loc)
+    assert land(loc, BRANCH).state == "nothing"
+    assert state(loc) == before
+
+
 def test_where_main_moves_under_the_gate_it_measures_again(loc: Location) -> None:
     asked: list[LandingCandidate] = []
 
