@@ -24,20 +24,11 @@ def folder(loc: Location) -> str:
     return f"{loc.evidence_ref.rpartition('/')[0]}/conflict/"
 
 
-def keep(loc: Location, plan: PolicyUpdatePlan) -> str:
-    """Put the plan on a branch of its own and return the branch's short name; once more changes nothing.
-
-    Raises what `commit` raises where not even the plan's own base can take it.
-    """
-    branch = f"{folder(loc)}{plan.plan_id}".removeprefix(layout.HEADS)
-    commit(loc, [plan], branch, start=plan.base_commit or "")
-    return branch
-
-
 def keep_all(loc: Location, plans: Sequence[PolicyUpdatePlan]) -> tuple[str, ...]:
     """Keep each plan on a branch of its own; one that builds on the plan before it, on top of that one.
 
-    Return the branches' short names. A plan that was made on nothing that is here is left out.
+    Return the branches' short names; once more changes nothing. A plan that was made on nothing that is here
+    is left out.
     """
     branches: list[str] = []
     for plan in plans:
@@ -55,9 +46,8 @@ def keep_all(loc: Location, plans: Sequence[PolicyUpdatePlan]) -> tuple[str, ...
 def waiting(loc: Location) -> tuple[str, ...]:
     """Return the short names of the branches whose plans have not landed on main."""
     main = loc.tip_of(loc.main_ref)
-    tips = {ref: loc.repo.ref(ref) for ref in loc.repo.refs(folder(loc))}
     return tuple(
         ref.removeprefix(layout.HEADS)
-        for ref, tip in tips.items()
-        if tip is None or main is None or not loc.repo.is_ancestor(tip, main)
+        for ref, tip in loc.repo.refs(folder(loc)).items()
+        if main is None or not loc.repo.is_ancestor(tip, main)
     )

@@ -14,7 +14,7 @@ from tests.churn import cleaner, person
 from tests.crowd import Member, Row, meanwhile, run
 from xpstore.commit import commit
 from xpstore.errors import ConflictError
-from xpstore.kept import keep, waiting
+from xpstore.kept import keep_all, waiting
 from xpstore.location import Location
 from xpstore.verify import verify
 
@@ -229,7 +229,8 @@ def rival(store: Path, name: str, rounds: int) -> Member:
                 [landed] = commit(loc, [plan], "main")
                 report(plan=plan.plan_id, commit=landed.commit, state=landed.state)
             except ConflictError as error:
-                report(plan=plan.plan_id, kept=keep(loc, plan), said=error.message)
+                (branch,) = keep_all(loc, [plan])
+                report(plan=plan.plan_id, kept=branch, said=error.message)
 
     return work
 

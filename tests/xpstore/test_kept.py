@@ -28,19 +28,19 @@ def test_a_refused_plan_is_kept_where_it_applies(store):
     """What lost must be kept and findable."""
     loc, plan = store
     main = git(loc.repo.place, "rev-parse", "main")
-    branch = kept.keep(loc, plan)
+    (branch,) = kept.keep_all(loc, [plan])
     assert branch == f"xp/conflict/{plan.plan_id}"
     assert "- Never ask." in git(loc.repo.place, "show", f"{branch}:experiences/a.md")
     assert kept.waiting(loc) == (branch,)
     assert git(loc.repo.place, "rev-parse", "main") == main
     tip = git(loc.repo.place, "rev-parse", branch)
-    assert kept.keep(loc, plan) == branch
+    assert kept.keep_all(loc, [plan]) == (branch,)
     assert git(loc.repo.place, "rev-parse", branch) == tip
 
 
 def test_it_waits_until_somebody_has_decided(store):
     loc, plan = store
-    branch = kept.keep(loc, plan)
+    (branch,) = kept.keep_all(loc, [plan])
     with pytest.raises(ConflictError):
         land(loc, branch)
     assert kept.waiting(loc) == (branch,)
