@@ -74,8 +74,9 @@ def install(repo: Repo, hooks: Sequence[str], program: str, *, shared: bool = Fa
             for each in wanted:
                 _check_own(repo, each, shared=shared)
             steps = [_put(each, program) for each in wanted]
-            declared = [hook for hook in shim.KNOWN if hook in {*declared_here(repo), *hooks}]
-            gitcli.run(repo.place, ["config", "--local", DECLARED, " ".join(declared)])
+            declared = {*declared_here(repo), *hooks}
+            names = " ".join(hook for hook in shim.KNOWN if hook in declared)
+            gitcli.run(repo.place, ["config", "--local", DECLARED, names])
             if not {*shim.SERVER, *shim.ALONE}.isdisjoint(hooks):
                 packs.set_up(repo)
     except OSError as error:
