@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trainer.cli.gate_options import INTERRUPTED, accept_option, again_of, options_of
-from trainer.cli.running import TRIALS, Stages, note_uncommitted, parallel_options
+from trainer.cli.running import TRIALS, Stages, check_report, note_uncommitted, parallel_options
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import counted, emit, note, one_line, paint, shortened
 from xpstore.errors import UsageError, XpError
@@ -80,7 +80,8 @@ def command(  # noqa: PLR0913  # the options of the verb
         raise UsageError("name one BRANCH, or --self-test", hint=hint)
     note_uncommitted(location, CASES, f"those of {against or location.config.main} are run")
     for name in FILES:
-        _check_file(app, str(given[name]))
+        if given[name]:
+            check_report(app, str(given[name]))
     if is_test:
         if unused := [f"--{name}" for name in (*FILES, "hold", "url") if given[name]]:
             raise UsageError(f"--self-test makes no report for {unused[0]}", hint="--json says all of it")
@@ -161,15 +162,22 @@ def _nothing(what: LandingCandidate, *, as_json: bool) -> int:
 
 
 def _hold(location: Location, report: GateReport) -> None:
-    """Keep the record, and the evaluations that it names, in the git directory: no push reaches them."""
+    """Keep the record, and the evaluations that it names, in the git directory: no push reaches them.
+
+    Raises RepositoryError where it cannot be written.
+    """
     from xpstore import evidence
+    from xpstore.failures import failure
 
     folder = location.repo.common_dir / "xpstore.gates"
-    folder.mkdir(exist_ok=True)
-    for path in filter(None, (*report.record.evaluations, report.path)):  # the record last: then all is there
-        data = evidence.read(location, path)
-        if data is not None:
-            (folder / path.rpartition("/")[2]).write_bytes(data)
+    try:
+        folder.mkdir(exist_ok=True)
+        for path in filter(None, (*report.record.evaluations, report.path)):  # the record last: all is there
+            data = evidence.read(location, path)
+            if data is not None:
+                (folder / path.rpartition("/")[2]).write_bytes(data)
+    except OSError as error:
+        raise failure("hold the decision", folder, error) from error
     note(f"{shortened(report.path.rpartition('/')[2])} is held in {folder}")
 
 
@@ -181,11 +189,3 @@ def _write(app: App, name: str, data: bytes) -> None:
             raise XpError(
                 f"cannot write {name}: {error.strerror}", hint="the decision is on record"
             ) from error
-
-
-def _check_file(app: App, name: str) -> None:
-    """Raise UsageError where a report cannot be written, before anything is run for it."""
-    from trainer.cli.running import check_report
-
-    if name:
-        check_report(app, name)

@@ -107,13 +107,11 @@ class GateDecision(Frozen):
     progress: bool = False
     reason: str
     figures: Figures | None = None
-    """None where nothing was measured."""
+    """None where nothing was measured; where too much could not be scored, nothing was."""
     changes: tuple[CaseChange, ...] = ()
     """Every case, in the order of the suite."""
     needed: int | None = None
     """Attempts at each case that would decide, were the rest as it is; None = no number would, or it is."""
-    measured: bool = True
-    """False where too much could not be scored."""
 
 
 def decide(
@@ -160,7 +158,6 @@ def judge(
             decision="inconclusive",
             reason=f"not measured: {missing} of {pairs + missing} trials could not be scored",
             changes=tuple(changes),
-            measured=False,
         )
     sample = _Sample(changes, policy.alpha / look**2)
     figures = _figures(sample, trials, missing, policy)

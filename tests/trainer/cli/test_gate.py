@@ -72,6 +72,12 @@ def test_a_server_keeps_the_decision_where_no_push_can_write(gate_store, capsys)
     assert held == {path.rpartition("/")[2]: evidence.read(loc, path) for path in paths}
 
 
+def test_a_decision_that_cannot_be_held_is_no_defect(gate_store, capsys):
+    (Location.find(gate_store).repo.common_dir / "xpstore.gates").write_text("in the way")
+    assert xp("gate", "train/better", "--hold") == 1
+    assert "error: cannot hold the decision in " in capsys.readouterr().err
+
+
 def test_what_main_has_already_needs_no_gate(gate_store, capsys):
     git(gate_store, "branch", "old", "main")
     assert xp("gate", "old") == 0

@@ -219,7 +219,7 @@ def test_trials_that_could_not_be_scored_are_tried_again_and_counted(loc, monkey
     assert lost.decision.figures.unscored == 4
     settle(Path(loc.repo.place), max_unscored=0.01)
     cannot = gated(loc, "train/better")
-    assert (cannot.decision.measured, cannot.record.decision) == (False, "inconclusive")
+    assert (cannot.decision.figures, cannot.record.decision) == (None, "inconclusive")
     assert "4 of 96 trials could not be scored" in cannot.record.reason
 
 
