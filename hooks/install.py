@@ -180,14 +180,20 @@ def _put(wanted: _Wanted, program: str) -> Step:
     text = shim.render(wanted.hook, program, second, was).encode("utf-8", "surrogateescape")
     if there and before == text and os.access(path, os.X_OK):
         return Step(wanted.hook, "unchanged", second)
-    draft = path.with_name(f".{path.name}.xpstore-draft")
+    draft = _draft(path)
     draft.write_bytes(text)
     draft.chmod(0o755)
     draft.replace(path)
     return Step(wanted.hook, "renewed" if there else "chained" if second else "installed", second)
 
 
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.xpstore-draft")
+
+
 def _restore(where: Path) -> Iterator[Step]:
+    for hook in shim.KNOWN:
+        _draft(where / hook).unlink(missing_ok=True)  # of one that was stopped: it says what the shim says
     # one at a time: what a shim has kept may be an older shim, that two installations at once have left
     while found := shims(where):
         name, ours = next(iter(found.items()))
@@ -202,8 +208,11 @@ def _restore(where: Path) -> Iterator[Step]:
     for name in orphans(where):
         hook = name.rpartition(".")[0]
         kept.unlink(where, name)
-        if os.path.lexists(where / hook):
-            yield Step(hook, "left", name)  # newer than what we kept: both stay
-        else:
+        if not os.path.lexists(where / hook):
             (where / name).rename(where / hook)
             yield Step(hook, "restored", name)
+        elif os.path.samestat((where / name).lstat(), (where / hook).lstat()):
+            (where / name).unlink()  # an installation was stopped before its shim took the first name
+            yield Step(hook, "restored", name)
+        else:
+            yield Step(hook, "left", name)  # newer than what we kept: both stay

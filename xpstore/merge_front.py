@@ -8,11 +8,16 @@ that has lost its place stands above its key.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from xpstore.frontmatter import dump, entries, load, splice
 from xpstore.merge_comments import merged_comments, texts_of, with_comments
 from xpstore.merge_order import weave
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _TAIL = "\0tail"  # the pseudo-key of the comments below the last key; no YAML key has a NUL
 PLACE = "front matter"
@@ -79,22 +84,38 @@ def _pick(base: str, ours: str, theirs: str) -> str | None:
     return theirs if ours == base else None
 
 
+def _gained(base: _Chunks, side: _Chunks, other: _Chunks) -> Counter[str]:
+    """Return the comments that a side has and the base has not, at what `other` has not removed."""
+    stay = [text for key, text in side.items() if key == _TAIL or key in other or key not in base]
+    return Counter(_texts(stay)) - Counter(_texts(base.values()))
+
+
+def _texts(chunks: Iterable[str]) -> Iterator[str]:
+    return (comment for chunk in chunks for comment in texts_of(chunk))
+
+
 def _left_comments(
     chunks: tuple[_Chunks, _Chunks, _Chunks], values: tuple[_Values, _Values, _Values], result: FrontMerge
 ) -> _Chunks:
     """Return the comments that the other side wrote at keys that one side removed.
 
-    A removed key whose value the other side changed is a clash.
+    One that the removing side has gained elsewhere is the same: it was merged before. A removed key whose
+    value the other side changed is a clash.
     """
     base, ours, theirs = chunks
+    elsewhere = {True: _gained(base, theirs, ours), False: _gained(base, ours, theirs)}
     comments: _Chunks = {}
     for key in base:
         kept = ours.get(key, "") or theirs.get(key, "")
         if (key in ours) == (key in theirs) or kept == base[key]:
             continue
         if key == _TAIL or (values[1] if key in ours else values[2])[key] == values[0][key]:
-            wanted = merged_comments(base[key], ours.get(key, ""), theirs.get(key, ""))
-            comments[key] = with_comments("", wanted)
+            left = Counter(merged_comments(base[key], ours.get(key, ""), theirs.get(key, "")))
+            if key != _TAIL:
+                there = left & elsewhere[key in ours]
+                left -= there
+                elsewhere[key in ours] -= there
+            comments[key] = with_comments("", list(left.elements()))
         else:
             result.clashes.append((base[key], ours.get(key, ""), theirs.get(key, "")))
     return {key: text for key, text in comments.items() if text}

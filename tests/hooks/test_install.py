@@ -105,6 +105,21 @@ def test_an_installation_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert picture(file.parent) == {"pre-commit": (0o100755, PYTHON.encode())}
 
 
+@pytest.mark.parametrize("renewed", [False, True])
+def test_what_an_installation_left_that_was_stopped_before_its_shim_was_there_goes(tmp_path, renewed):
+    repo = plain_repository(tmp_path / "repo")
+    file = script(repo.common_dir / "hooks" / "pre-commit", PYTHON)
+    before = picture(file.parent)
+    if renewed:
+        install.install(repo, ["pre-commit"], "xp")
+    else:
+        os.link(file, file.with_name("pre-commit.xpstore-1"))
+    text = shim.render("pre-commit", "elsewhere/xp", "pre-commit.xpstore-1", PYTHON.encode())
+    script(file.with_name(".pre-commit.xpstore-draft"), text)
+    assert actions(install.uninstall(repo)) == [("pre-commit", "restored")]
+    assert picture(file.parent) == before
+
+
 def test_another_installer_that_moves_our_shim_away_loses_nothing(tmp_path, monkeypatch):
     said = stand_in(tmp_path, monkeypatch)
     repo = plain_repository(tmp_path / "repo")

@@ -55,6 +55,24 @@ def test_merged_keys(base, ours, theirs, expected):
 
 
 @pytest.mark.parametrize(
+    ("base", "ours", "theirs", "expected"),
+    [
+        ("a: 1\nb: 1\n", "", "# t\na: 1\n", "# t\n"),
+        ("a: 1 # x\nb: 1\n", "# o\nb: 1\n", "", "# o\n"),
+        ("a: 1\nb: 1\n", "# o\nb: 1\n", "a: 1 # t\n", "# o\n# t\n"),
+        ("a: 1\nb: 1\n", "b: 1 # x\n", "# x\na: 1\nb: 1\n", "b: 1 # x\n"),
+        ("a: 1\nb: 1\n", "b: 1 # x\n", "a: 1 # x\n", "# x\n# x\n"),
+        ("a: 1\n# x\n", "", "a: 1 # t\n# x\n# y\n", "# t\n# y\n"),
+    ],
+)
+def test_a_comment_whose_key_went_is_there_once_however_often_it_is_merged(base, ours, theirs, expected):
+    merged = merge_front(base, ours, theirs).source
+    assert merged == expected
+    for one, other in ((merged, theirs), (ours, merged)):
+        assert sorted(texts_of(merge_front(base, one, other).source or "")) == sorted(texts_of(expected))
+
+
+@pytest.mark.parametrize(
     ("base", "ours", "theirs", "clash"),
     [
         ("a: 1\n", "a: 2\n", "a: 3\n", ("a: 1\n", "a: 2\n", "a: 3\n")),
