@@ -47,7 +47,8 @@ def by_branch(repo: Repo) -> dict[str, list[Path]]:
         return found
     for name in names:
         try:
-            folder = (linked / name / (linked / name / "gitdir").read_text().strip()).parent
+            there = os.fsdecode((linked / name / "gitdir").read_bytes().removesuffix(b"\n"))
+            folder = (linked / name / there).parent
         except (FileNotFoundError, NotADirectoryError):
             continue
         if folder.is_dir():

@@ -228,3 +228,12 @@ def test_a_touched_file_is_no_local_change_while_another_git_has_the_index(
     commit(loc, [make_plan(loc, upsert("a", page("a", "More."), page("a")))], "main")
     assert refreshed == [0, 1]
     assert (tmp_path / "s" / "experiences" / "a.md").read_text() == page("a", "More.")
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"a b "])
+def test_a_working_tree_whose_folder_has_any_name_follows(loc: Location, tmp_path: Path, name: bytes) -> None:
+    place = tmp_path / os.fsdecode(name)
+    git(loc.repo.place, "worktree", "add", "-q", "-b", "other", str(place))
+    commit(loc, [make_plan(loc, upsert("退款", page("退款")))], "other")
+    assert (place / "experiences" / "退款.md").read_text() == page("退款")
+    assert git(place, "status", "--short") == ""
