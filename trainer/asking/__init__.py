@@ -1,0 +1,1 @@
+"""Asking a model: a question with the form of its answer in, a checked value out."""

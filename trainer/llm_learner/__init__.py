@@ -1,0 +1,1 @@
+"""The learner with a model: reads rollouts, proposes edits, merges them; code checks every answer."""
