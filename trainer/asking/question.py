@@ -58,6 +58,9 @@ class Question(Generic[T]):
     max_tokens: int
     check: Callable[[T], Sequence[str]] = field(default=_nothing_wrong)
     """What is wrong with an answer beyond its form, in sentences that the model is shown once."""
+    partial: bool = False
+    """Whether an answer is handed over though the check still says no after repair: the stage leaves out what
+    is wrong by itself, item by item, and says so. Else it is an AskError of fault `wrong`."""
 
 
 @dataclass(frozen=True, slots=True)
