@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from hooks.changes import Change
-    from xpstore.config import Limits
     from xpstore.git import Repo
+    from xpstore.settings import Limits
 
 _LIMIT = "`limits` in xp.toml sets it; what is no experience belongs elsewhere"
 _MARKER = re.compile(r" {0,3}(<{7}|>{7}|\|{7})(?:[ \t].*)?")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainer.context import ApplyContext
     from trainer.rollouts import Progress
     from trainer.store_door import StoreDoor
-    from xpstore.config import Limits
+    from xpstore.settings import Limits
 
 LEARNER = OfflineEditor.learner
 

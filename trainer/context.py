@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from xpstore.config import DuplicateSettings
 from xpstore.model import Frozen
+from xpstore.settings import DuplicateSettings
 
 
 class ExecutionContext(Frozen):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from trainer.interfaces import RolloutExecutor
-    from xpstore.config import EnvironmentSettings
+    from xpstore.settings import EnvironmentSettings
 
     Factory = Callable[[Mapping[str, JsonValue]], "Environment"]
 

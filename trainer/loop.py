@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from trainer.report import EpochStage, EvaluationStage, Stage
     from trainer.results import TrainEpochResult
     from trainer.rollouts import Progress
-    from xpstore.config import DuplicateSettings
     from xpstore.location import Location
+    from xpstore.settings import DuplicateSettings
 
 
 class LoopOptions(Frozen):

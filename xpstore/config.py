@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xpstore.errors import FormatError, InvalidNameError
 from xpstore.names import check_name
+from xpstore.settings import (
+    DuplicateSettings,
+    EnvironmentSettings,
+    EvaluationSettings,
+    GatePolicy,
+    Limits,
+    LlmSettings,
+    SignSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,8 +41,6 @@ _BRANCH = re.compile(
 )
 _ANY = re.compile(".*", re.DOTALL)
 _BARE_KEY = re.compile("[0-9A-Za-z_-]+")
-MOST_TRIALS = 10_000
-"""Attempts at each case that can be asked for."""
 OPTIONS_DEPTH = 16
 """Levels of tables and lists that the options of an environment may have."""
 _KEY_HINTS = {
@@ -52,106 +59,6 @@ _COMMENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Guards against a plan that does too much; a plan over one of them is refused."""
-
-    items_per_plan: int = field(default=50, metadata={"help": "experiences that one plan may change"})
-    deletes_per_plan: int = field(default=5, metadata={"help": "experiences that one plan may delete"})
-    file_bytes: int = field(default=65_536, metadata={"help": "size of one experience, in bytes"})
-    file_lines: int = field(default=1_000, metadata={"help": "length of one experience, in lines"})
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentSettings:
-    """The world that agents act in when cases are run."""
-
-    name: str = ""
-    """An installed environment (entry point of the group `xpstore.environments`); empty = none is set."""
-    options: Mapping[str, JsonValue] = field(default_factory=dict, hash=False)
-    """What only this environment knows; handed over as it stands."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationSettings:
-    """How often `xp eval` tries a case where the command line does not say."""
-
-    trials: int = field(
-        default=4, metadata={"help": "attempts at each case", "least": 1, "most": MOST_TRIALS}
-    )
-    seed: int = field(default=1, metadata={"help": "what the seeds of the attempts are derived from"})
-
-
-@dataclass(frozen=True, slots=True)
-class GatePolicy:
-    """What `xp gate` and `xp land` ask of a candidate. All shares and points are fractions of 1."""
-
-    suite: str = field(default="gate", metadata={"help": "the cases that decide, cases/<suite>.jsonl"})
-    trials: int = field(
-        default=4, metadata={"help": "attempts at each case, on either side", "least": 1, "most": MOST_TRIALS}
-    )
-    alpha: float = field(
-        default=0.0425,
-        metadata={"help": "chance of a wrong answer, per question", "least": 1e-6, "most": 0.5},
-    )
-    margin: float = field(
-        default=0.1, metadata={"help": "a loss of the pass rate that must be ruled out", "most": 1}
-    )
-    min_effect: float = field(
-        default=0.02, metadata={"help": "a smaller gain is not called progress", "most": 1}
-    )
-    min_discordant: int = field(
-        default=5, metadata={"help": "cases that must differ before progress is claimed"}
-    )
-    retries: int = field(
-        default=2, metadata={"help": "how often a trial is tried again that could not be scored", "most": 10}
-    )
-    max_unscored: float = field(
-        default=0.05, metadata={"help": "more trials without a score, and nothing was measured", "most": 1}
-    )
-    inconclusive: str = field(
-        default="hold",
-        metadata={"help": "hold: it stays on its branch; land: it lands", "choices": ("hold", "land")},
-    )
-    leaks: str = field(
-        default="refuse",
-        metadata={
-            "help": "lessons that quote a case of gate or test: refuse or warn",
-            "choices": ("refuse", "warn"),
-        },
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateSettings:
-    """Two experiences that say the same: looked for when one is planned, and when one lands."""
-
-    threshold: float = field(
-        default=0.8, metadata={"help": "share of their words that both have", "least": 0.3, "most": 1}
-    )
-    action: str = field(
-        default="warn",
-        metadata={
-            "help": "warn: it is named; refuse: it does not land; ignore: nobody looks",
-            "choices": ("warn", "refuse", "ignore"),
-        },
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class SignSettings:
-    """Plans are signed with the key that git's user.signingKey names."""
-
-    format: str = field(
-        default="none", metadata={"help": "none, ssh or gpg", "choices": ("none", "ssh", "gpg")}
-    )
-
-    @property
-    def is_on(self) -> bool:
-        """Whether plans are signed."""
-        return self.format != "none"
-
-
-@dataclass(frozen=True, slots=True)
 class StoreConfig:
     """The settings of one store; a table of xp.toml is a dataclass whose fields all have defaults."""
 
@@ -167,6 +74,7 @@ class StoreConfig:
     gate: GatePolicy = field(default_factory=GatePolicy)
     duplicates: DuplicateSettings = field(default_factory=DuplicateSettings)
     sign: SignSettings = field(default_factory=SignSettings)
+    llm: LlmSettings = field(default_factory=LlmSettings)
 
 
 Table = TypeVar("Table", bound="DataclassInstance")
@@ -225,6 +133,7 @@ def _config(raw: dict[str, object], where: str) -> StoreConfig:
         gate=_table(GatePolicy, data, "gate", where),
         duplicates=_table(DuplicateSettings, data, "duplicates", where),
         sign=_table(SignSettings, data, "sign", where),
+        llm=_table(LlmSettings, data, "llm", where),
     )
 
 
@@ -237,6 +146,7 @@ def render_config(config: StoreConfig) -> str:
     lines += _table_lines("gate", config.gate)
     lines += _table_lines("duplicates", config.duplicates)
     lines += _table_lines("sign", config.sign) if config.sign != SignSettings() else []
+    lines += _table_lines("llm", config.llm) if config.llm != LlmSettings() else []
     return "\n".join(lines) + "\n"
 
 

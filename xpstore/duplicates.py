@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from xpstore import polarity, search
-from xpstore.config import DuplicateSettings
 from xpstore.document import Document
 from xpstore.errors import DocumentError
 from xpstore.experience import Experience
 from xpstore.fidelity import content, lost_negation, names
+from xpstore.settings import DuplicateSettings
 from xpstore.wording import UNSPACED
 
 if TYPE_CHECKING:

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, PositiveInt, ValidationError
 
 from xpstore import evidence, layout
-from xpstore.config import MOST_TRIALS, GatePolicy
 from xpstore.errors import FormatError
 from xpstore.evaluation import experiences_at
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
+from xpstore.settings import MOST_TRIALS, GatePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pydantic import JsonValue
 
     from xpstore.location import Location
 
@@ -65,11 +67,18 @@ class GateRecord(Frozen):
     decided_by: str = GATE
     leaks: tuple[str, ...] = ()
     """What the candidate's lessons quote of cases that they must not know, a sentence each."""
+    let_in: tuple[str, ...] = ()
+    """The suspect plans that a person lets land with it, a sentence each."""
 
     @cached_property
     def id(self) -> str:
         """The content id."""
-        return content_id(self.model_dump(mode="json"))
+        return content_id(self.data)
+
+    @property
+    def data(self) -> dict[str, JsonValue]:
+        """The record as JSON. What is seldom there is left out, so that older records keep their ids."""
+        return self.model_dump(mode="json", exclude=set() if self.let_in else {"let_in"})
 
 
 def record_path(record: GateRecord) -> str:
@@ -79,7 +88,7 @@ def record_path(record: GateRecord) -> str:
 
 def as_file(record: GateRecord) -> evidence.EvidenceFile:
     """Return the record as a file of the evidence branch."""
-    return evidence.json_file(record_path(record), record.model_dump(mode="json"))
+    return evidence.json_file(record_path(record), record.data)
 
 
 def parse(data: bytes, where: str) -> GateRecord:
@@ -117,7 +126,9 @@ def of_suite(loc: Location, digest: str) -> list[GateRecord]:
     return sorted(found, key=lambda r: (r.trials, r.look, r.id))
 
 
-def ungated(loc: Location, candidate: str, against: str, why: str) -> GateRecord:
+def ungated(
+    loc: Location, candidate: str, against: str, why: str, let_in: tuple[str, ...] = ()
+) -> GateRecord:
     """Return what goes on record where a candidate lands and no gate has looked at it.
 
     `candidate` and `against` are full commit ids.
@@ -131,6 +142,7 @@ def ungated(loc: Location, candidate: str, against: str, why: str) -> GateRecord
         decision="accept",
         reason=why,
         decided_by=NOBODY,
+        let_in=let_in,
     )
 
 

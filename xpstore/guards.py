@@ -12,8 +12,9 @@ from xpstore.names import check_name, fold, invisible_spans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xpstore.config import Limits, StoreConfig
+    from xpstore.config import StoreConfig
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+    from xpstore.settings import Limits
 
 
 def check_plan(plan: PolicyUpdatePlan, config: StoreConfig) -> None:

@@ -15,9 +15,9 @@ from xpstore.snapshot import NO_FILE, SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from xpstore.config import Limits
     from xpstore.location import Location
     from xpstore.objects import Entry
+    from xpstore.settings import Limits
 
 
 _MARKERS = ("<<<<<<< ", "======= ", ">>>>>>> ")

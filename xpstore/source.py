@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from xpstore import guards, layout
-from xpstore.config import Limits, StoreConfig, parse_template
+from xpstore.config import StoreConfig, parse_template
 from xpstore.errors import FormatError, LimitError, RefusedError, UsageError, XpError
 from xpstore.names import check_name
 from xpstore.page_check import check_page, located
@@ -26,6 +26,8 @@ from xpstore.snapshot import SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from xpstore.settings import Limits
 
     Check = Callable[[str, bytes, str, Limits], None]
 

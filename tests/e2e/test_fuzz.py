@@ -23,7 +23,7 @@ from trainer.importers import Problem, iter_rollouts
 from trainer.offline.facts import read_facts
 from trainer.redaction import redact_rollout
 from xpstore import events, evidence, frontmatter, layout, note, record, trailers, verify_record
-from xpstore.config import Limits, StoreConfig, parse_config, render_config
+from xpstore.config import StoreConfig, parse_config, render_config
 from xpstore.document import Document, canonical
 from xpstore.errors import XpError
 from xpstore.evidence_check import Evidence
@@ -32,6 +32,7 @@ from xpstore.gradient import PatchSemanticGradient
 from xpstore.merge import merge
 from xpstore.patchfile import read_patch, write_patch
 from xpstore.serving import rendered
+from xpstore.settings import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

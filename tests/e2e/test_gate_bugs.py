@@ -13,9 +13,9 @@ from trainer.gate.landing import LandingGate
 from xpstore import gate_record
 from xpstore.candidate import LandingCandidate
 from xpstore.commit import commit
-from xpstore.config import GatePolicy
 from xpstore.landing import land
 from xpstore.location import Location
+from xpstore.settings import GatePolicy
 
 
 @pytest.fixture

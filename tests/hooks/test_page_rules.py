@@ -6,8 +6,8 @@ from hooks import page_rules
 from hooks.changes import Change
 from tests.builders import make_store, page
 from xpstore import gitcli
-from xpstore.config import Limits
 from xpstore.objects import Entry
+from xpstore.settings import Limits
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from hooks.pre_push import Pushed
 from tests.builders import git, make_store
 from tests.hooking import write_page
 from xpstore import evidence, gate_record
-from xpstore.config import GatePolicy
 from xpstore.evaluation import experiences_at
 from xpstore.gate_record import GateRecord
+from xpstore.settings import GatePolicy
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from tests.trainer.doubles import rollout
 from trainer.assembly import LEARNER, offline_trainer
 from trainer.context import ApplyContext, PipelineContext
 from trainer.store_door import StoreDoor
-from xpstore.config import Limits
 from xpstore.init import init
 from xpstore.location import Location
+from xpstore.settings import Limits
 from xpstore.snapshot import snapshot
 
 TARGET = ApplyContext(run_id="r1", branch="train/r1")

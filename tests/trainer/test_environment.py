@@ -10,8 +10,8 @@ import pytest
 
 from trainer import environment
 from trainer.environment import code_digest, load_environment, world_id, world_of
-from xpstore.config import EnvironmentSettings
 from xpstore.errors import UsageError
+from xpstore.settings import EnvironmentSettings
 
 
 def picky(options):

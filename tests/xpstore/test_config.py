@@ -5,20 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xpstore import config
-from xpstore.config import (
-    FORMAT,
-    DuplicateSettings,
-    EnvironmentSettings,
-    EvaluationSettings,
-    GatePolicy,
-    Limits,
-    StoreConfig,
-    adapted,
-    parse_config,
-    parse_template,
-    render_config,
-)
+from xpstore.config import FORMAT, StoreConfig, adapted, parse_config, parse_template, render_config
 from xpstore.errors import FormatError
+from xpstore.settings import DuplicateSettings, EnvironmentSettings, EvaluationSettings, GatePolicy, Limits
 
 MINIMAL = 'format = 1\nid = "ab12"\n'
 

@@ -7,10 +7,10 @@ import pytest
 from tests.builders import page
 from tests.lesson_bank import DESKS
 from xpstore import duplicates
-from xpstore.config import DuplicateSettings
 from xpstore.duplicates import Change, Said, Shelf, find, similarity
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.page_index import PageIndex
+from xpstore.settings import DuplicateSettings
 
 ASK = "Ask for the order number and the zip code before you cancel anything."
 SAME = "Before you cancel anything, ask for the zip code and the order number."

@@ -7,10 +7,10 @@ import pytest
 from tests.builders import make_plan, make_store, page, upsert
 from xpstore import evidence, evidence_check, gate_record
 from xpstore.commit import commit
-from xpstore.config import GatePolicy
 from xpstore.errors import FormatError
 from xpstore.evaluation import experiences_at
 from xpstore.gate_record import GateRecord
+from xpstore.settings import GatePolicy
 
 if TYPE_CHECKING:
     from pathlib import Path

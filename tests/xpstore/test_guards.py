@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import page, upsert
-from xpstore.config import Limits, StoreConfig
+from xpstore.config import StoreConfig
 from xpstore.errors import LimitError, RefusedError
 from xpstore.guards import check_plan, check_twins
 from xpstore.plan import PolicyUpdatePlan
+from xpstore.settings import Limits
 
 CONFIG = StoreConfig(1, "s", limits=Limits(items_per_plan=1, file_bytes=120, file_lines=9))
 

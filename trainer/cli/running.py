@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import click
 
 from xpstore.cli.output import counted, grouped, note, one_line, paint, progress
-from xpstore.config import MOST_TRIALS
 from xpstore.errors import UsageError, XpError
+from xpstore.settings import MOST_TRIALS
 from xpstore.worktree import has_changes
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from trainer.context import PatchMergePolicyOptimizerContext
     from trainer.interfaces import PatchMerger
     from trainer.patch_merge import MergeOperation
-    from xpstore.config import DuplicateSettings
     from xpstore.duplicates import Duplicate
     from xpstore.experience import ExperienceSet
     from xpstore.gradient import PatchSemanticGradient
+    from xpstore.settings import DuplicateSettings
 
 
 class PatchMergePolicyOptimizer:

@@ -12,7 +12,6 @@ from trainer.journal import GitJournal, NoJournal
 from trainer.plan_parts import independent_parts
 from xpstore.applying import OFFLINE
 from xpstore.applying import apply as apply_plans
-from xpstore.config import Limits
 from xpstore.errors import ConflictError, XpError
 from xpstore.evidence import listing
 from xpstore.experience import Experience, ExperienceSet
@@ -20,6 +19,7 @@ from xpstore.guards import check_items
 from xpstore.kept import keep_all
 from xpstore.names import check_name, fold
 from xpstore.plan import PolicyApplyResult
+from xpstore.settings import Limits
 from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:

@@ -30,17 +30,17 @@ from math import ceil, comb, lcm, log2, sqrt
 from typing import TYPE_CHECKING
 
 from trainer.gate.statistics import mcnemar, sampled_sign_flips, sign_flips, student
-from xpstore.config import MOST_TRIALS
 from xpstore.errors import UsageError
 from xpstore.evaluation import wilson
 from xpstore.gate_record import Decision
 from xpstore.model import Frozen
+from xpstore.settings import MOST_TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xpstore.config import GatePolicy
     from xpstore.evaluation import EvaluationRecord, TrialResult
+    from xpstore.settings import GatePolicy
 
 POWER = 0.8
 """The chance at which an effect counts as one that a run could have shown."""

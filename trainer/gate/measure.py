@@ -21,7 +21,6 @@ from trainer.gate.leaks import TEACHES, Leak, find_leaks
 from trainer.suite import load_suites, suite_digest
 from trainer.trials import check_count
 from xpstore import evaluation, evidence, gate_record, gate_signature, lock, measured
-from xpstore.config import GatePolicy
 from xpstore.errors import UsageError
 from xpstore.evaluation import EvaluationRecord
 from xpstore.experience import SERVED
@@ -29,6 +28,7 @@ from xpstore.gate_record import GateRecord
 from xpstore.hashing import content_id
 from xpstore.layout import CASES
 from xpstore.serving import readable
+from xpstore.settings import GatePolicy
 from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:

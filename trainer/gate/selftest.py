@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from trainer.domain import Case
     from trainer.environment import World
     from trainer.rollouts import Progress
-    from xpstore.config import GatePolicy
     from xpstore.evaluation import TrialFailure, TrialResult
+    from xpstore.settings import GatePolicy
 
 REPEATS = 6
 """How often the same experiences are measured: 15 comparisons."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trainer.stats import Floats
-    from xpstore.config import GatePolicy
+    from xpstore.settings import GatePolicy
 
 RATES = (0.6, 1.2)
 """Parameters of the Beta distribution of the cases' pass rates."""

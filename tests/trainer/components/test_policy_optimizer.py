@@ -7,9 +7,9 @@ from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
 from trainer.context import PatchMergePolicyOptimizerContext
 from trainer.offline.merger import StatementMerger
 from trainer.patch_merge import MergeOutcome, MergeRefusal
-from xpstore.config import DuplicateSettings
 from xpstore.experience import Experience, ExperienceSet, MemoryFile
 from xpstore.gradient import PatchSemanticGradient
+from xpstore.settings import DuplicateSettings
 
 CONTEXT = PatchMergePolicyOptimizerContext(run_id="r1")
 

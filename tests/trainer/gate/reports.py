@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from trainer.gate.decide import CaseChange, judge
 from trainer.gate.report import Cost, Flip, GateReport, Lesson, Page, Quotation
-from xpstore.config import GatePolicy
 from xpstore.evaluation import TrialFailure
 from xpstore.gate_record import GateRecord
+from xpstore.settings import GatePolicy
 
 NASTY = "a|b `c` **d** <img src=x onerror=alert(1)> @everyone [x](http://e.example) \x1b[2J\u202e\x00 #1 -->"
 

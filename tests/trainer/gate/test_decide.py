@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.gate.decide import CaseChange, decide, judge, least_cases, paired, pass_k
-from xpstore.config import GatePolicy
 from xpstore.errors import UsageError
 from xpstore.evaluation import EvaluationKey, EvaluationRecord, TrialFailure, TrialResult
+from xpstore.settings import GatePolicy
 
 POLICY = GatePolicy()
 

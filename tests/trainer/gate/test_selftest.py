@@ -7,9 +7,9 @@ import pytest
 from tests.trainer.doubles import ScriptedEnvironment, page, rollout
 from trainer.environment import World
 from trainer.gate.selftest import SelfTest, compared, sabotages, self_test
-from xpstore.config import GatePolicy
 from xpstore.evaluation import TrialResult
 from xpstore.experience import Experience, ExperienceSet
+from xpstore.settings import GatePolicy
 
 CASES = [rollout(f"g{n}").case for n in range(20)]
 KNOWN = tuple(Experience.read(f"g{n}", page(f"g{n}", f"Use `get_order` for g{n}.")) for n in range(10))

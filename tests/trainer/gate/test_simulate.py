@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trainer.gate.simulate import RATES, Rates, Setting, moved, simulate
-from xpstore.config import GatePolicy
+from xpstore.settings import GatePolicy
 
 POLICY = GatePolicy()
 SIZES = [(10, 1), (10, 4), (50, 1), (50, 4)]
