@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore import polarity
-from xpstore.conflict import SIDES
 from xpstore.fidelity import contained, content, gained_negation, lost_negation, misplaced, names
 from xpstore.markdown import statement_key
 
@@ -69,15 +68,15 @@ def _check_claim(
         yield Objection("account", f"{_quoted(text)} {what}")
         return
     if claim.fate == "kept":
-        if not statement.is_added and len(statement.sides) < 3:
-            yield Objection("undeleted", f"{_quoted(text)} came back, one side removed it", is_error=False)
+        if not statement.is_added and not hunk.kept_by_all(statement):
+            yield Objection("undeleted", f"{_quoted(text)} came back, which was taken out", is_error=False)
         return
     if claim.fate == "dropped" and not claim.reason.strip():
         yield Objection("account", f"{_quoted(text)} is dropped without a reason")
         return
     if not statement.is_added:
-        if len(statement.sides) == 3:
-            yield Objection("loss", f"{_quoted(text)} is gone, which both sides kept")
+        if hunk.kept_by_all(statement):
+            yield Objection("loss", f"{_quoted(text)} is gone, and nobody took it out")
         return
     if claim.fate == "dropped":
         if not _may_drop(hunk, statement, [*decided, *around]):
@@ -154,7 +153,7 @@ def _may_drop(hunk: Hunk, statement: Numbered, result: Sequence[str]) -> bool:
         covers = contained(statement.text, other) >= COVERED and names(statement.text) <= names(other)
         if covers and not lost_negation(statement.text, other):
             return True
-    removed_by = [side for side in SIDES if side not in statement.sides and side != "base"]
+    removed_by = [side for side in hunk.versions if side not in statement.sides]
     return any(
         contained(base.text, statement.text) >= REWORDED
         and not any(contained(base.text, s.text) >= REWORDED for s in hunk.of(side))

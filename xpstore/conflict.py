@@ -37,7 +37,8 @@ class Numbered:
     """Counts from 1 over all hunks of a conflict."""
     section: str
     text: str
-    sides: frozenset[Side]
+    sides: frozenset[str]
+    """`base` and the names of the versions."""
 
     @property
     def is_added(self) -> bool:
@@ -52,15 +53,21 @@ class Hunk:
     section: str
     """Where the decision goes; the pseudo-section PLACE for front matter."""
     statements: tuple[Numbered, ...]
+    versions: tuple[str, ...] = SIDES[1:]
+    """What was made of the base: ours and theirs; where many edits are merged, each of them."""
 
     @property
     def is_front_matter(self) -> bool:
         """Whether the decision is YAML."""
         return self.section == PLACE
 
-    def of(self, side: Side) -> tuple[Numbered, ...]:
-        """Return the statements that one version has."""
+    def of(self, side: str) -> tuple[Numbered, ...]:
+        """Return the statements that one version, or the base, has."""
         return tuple(s for s in self.statements if side in s.sides)
+
+    def kept_by_all(self, statement: Numbered) -> bool:
+        """Return whether the base has a statement, and no version took it out."""
+        return {"base", *self.versions} <= statement.sides
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from xpstore.wording import terms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from xpstore.markdown import Statement
     from xpstore.resolver import Claim
 
 _MARKER = re.compile(r"[ \t]*(?:(<{7}|>{7}|\|{7})(?:[ \t].*)?|(={7})[ \t]*)")
@@ -143,7 +144,8 @@ def _check_whole(conflict: Conflict, doc: Document) -> Iterator[Objection]:
     new = names(doc.body) - conflict.names
     if new:
         yield Objection("novelty", f"no version has {', '.join(sorted(new))}")
-    yield from _check_duplicates(conflict, doc)
+    base, *sides = (version.statements() for version in conflict.documents.values())
+    yield from check_repeated(base, sides, doc.statements())
     yield from _check_contradictions(conflict.documents.values(), doc)
 
 
@@ -155,23 +157,25 @@ def _check_contradictions(docs: Iterable[Document], doc: Document) -> Iterator[O
             yield Objection("contradiction", f"opposite commands: {first[:80]!r} and {second[:80]!r}")
 
 
-def _check_duplicates(conflict: Conflict, doc: Document) -> Iterator[Objection]:
+def check_repeated(
+    base: Sequence[Statement], versions: Sequence[Sequence[Statement]], result: Sequence[Statement]
+) -> Iterator[Objection]:
     """Yield statements that stand more often than the versions explain.
 
-    Word for word: than in any one of them. But for case and punctuation: than both additions together.
+    Word for word: than in any one of them. But for case and punctuation: than all additions together.
     """
-    sides = list(conflict.documents.values())
-    exact = [_counted(side, is_folded=False) for side in sides]
-    for key, n in _counted(doc, is_folded=False).items():
+    exact = [_counted(side, is_folded=False) for side in (base, *versions)]
+    for key, n in _counted(result, is_folded=False).items():
         if n > max(counts[key] for counts in exact) and n > 1:
             yield Objection("duplicate", f"{key[1][:80]!r} stands {n} times")
-    base, ours, theirs = (_counted(side, is_folded=True) for side in sides)
-    for key, n in _counted(doc, is_folded=True).items():
-        most = max(base[key], ours[key], theirs[key], ours[key] + theirs[key] - base[key])
+    old, *sides = (_counted(side, is_folded=True) for side in (base, *versions))
+    for key, n in _counted(result, is_folded=True).items():
+        added = sum(side[key] - old[key] for side in sides)
+        most = max(old[key] + added, old[key], *(side[key] for side in sides))
         if n > most and n > 1:
             yield Objection("duplicate", f"{key[1][:80]!r} is said {n} times")
 
 
-def _counted(doc: Document, *, is_folded: bool) -> Mapping[tuple[str, str], int]:
-    texts = ((s.section, " ".join(terms(s.body) if is_folded else s.body.split())) for s in doc.statements())
+def _counted(statements: Iterable[Statement], *, is_folded: bool) -> Mapping[tuple[str, str], int]:
+    texts = ((s.section, " ".join(terms(s.body) if is_folded else s.body.split())) for s in statements)
     return Counter((section, text) for section, text in texts if text)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from xpstore.account_check import check_account
@@ -123,3 +125,21 @@ def test_rewording_and_bringing_back_are_warnings():
     claims[2] = Claim(2, "superseded", into=text)
     warnings = [o for o in check_account(HUNK, [BASE, text, RULE], (), claims) if not o.is_error]
     assert [o.check for o in warnings] == ["undeleted", "reworded"]
+
+
+def edits(*claims: Claim) -> list[str]:
+    """The same statements as three edits of one page: what the second added replaces what the first did."""
+    sides = ({"base", "2", "3"}, {"1"}, {"2"}, {"3"})
+    numbered = (replace(s, sides=frozenset(x)) for s, x in zip(HUNK.statements, sides, strict=True))
+    return found([THEIRS, RULE], *claims, hunk=Hunk("A", tuple(numbered), ("1", "2", "3")))
+
+
+def test_an_edit_of_many_may_be_superseded_by_a_later_one():
+    assert edits(OLD, NEWER, *KEPT) == []
+    assert edits(NEWER, *KEPT) == ["account"]
+
+
+def test_what_no_edit_of_many_took_out_is_not_lost():
+    base = Numbered(1, "A", BASE, frozenset({"base", "1", "2", "3"}))
+    hunk = Hunk("A", (base,), ("1", "2", "3"))
+    assert found([THEIRS], Claim(1, "superseded", into=THEIRS), hunk=hunk)[0] == "loss"
