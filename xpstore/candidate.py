@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import duplicates, gitcli, guards, history, layout, page_check
+from xpstore import duplicates, gitcli, guards, held_plans, history, layout, page_check
 from xpstore.errors import NotFoundError, RefusedError, UsageError, XpError
 from xpstore.page_index import PageIndex
 from xpstore.resolution import Asking
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from xpstore.duplicates import Duplicate
     from xpstore.events import Entry
+    from xpstore.held_plans import HeldPlan
     from xpstore.location import Location
     from xpstore.merge import MergePage
     from xpstore.merged_page import MergedPage
@@ -72,6 +73,10 @@ class LandingCandidate:
     """The branch's commits of which nothing is left to land: main has it, or it was decided away."""
     duplicates: tuple[Duplicate, ...] = ()
     """What it says that other pages say already, or say the opposite of."""
+    suspects: tuple[HeldPlan, ...] = ()
+    """Its plans that do not land by themselves."""
+    let_in: tuple[str, ...] = ()
+    """Who lets them land, a sentence for each of them."""
 
     @property
     def merged(self) -> tuple[str, ...]:
@@ -137,7 +142,7 @@ def check(loc: Location, candidate: LandingCandidate) -> LandingCandidate:
     changed = _check_paths(loc, candidate)
     _check_loss(loc, candidate)
     _check_pages(loc, candidate, changed)
-    return candidate
+    return replace(candidate, suspects=held_plans.of(loc, entries))
 
 
 def repeated(loc: Location, candidate: LandingCandidate) -> tuple[Duplicate, ...]:

@@ -1,7 +1,7 @@
 """Land a candidate: main moves to its plans, all of them or none.
 
 up to date  where main has moved on, the plans are made again on top of it, or merged (reparent.py)
-guards      what would land, and whether it may (candidate.py)
+guards      what would land, and whether it may (candidate.py); a suspect plan waits for a person's word
 gate        measures exactly the commit that will land; no lock is held, it may take hours
 publish     compare-and-swap from where main was; the files of a checked-out branch follow (publish.py)
 
@@ -26,6 +26,7 @@ from xpstore import (
     evaluation,
     evidence,
     gate_record,
+    held_plans,
     kept,
     lock,
     maintain,
@@ -46,12 +47,13 @@ if TYPE_CHECKING:
 
     from xpstore.candidate import Request
     from xpstore.duplicates import Duplicate
+    from xpstore.held_plans import OnSuspect
     from xpstore.location import Location
     from xpstore.merge import MergePage
     from xpstore.reparent import Built
 
 Decision = Literal["accept", "reject", "inconclusive"]
-State = Literal["landed", "nothing", "rejected", "inconclusive"]
+State = Literal["landed", "nothing", "rejected", "inconclusive", "suspect"]
 Gate: TypeAlias = "Callable[[LandingCandidate], GateVerdict]"
 _STATES: dict[Decision, State] = {
     "accept": "landed",
@@ -94,6 +96,7 @@ def land(  # noqa: PLR0913  # the options of the verb
     dry_run: bool = False,
     merge_page: MergePage | None = None,
     ungated: str = NOT_ASKED,
+    on_suspect: OnSuspect = "hold",
 ) -> LandingResult:
     """Move main, or the branch `onto`, to what a branch has learned; `merge` makes it one merge commit.
 
@@ -101,6 +104,8 @@ def land(  # noqa: PLR0913  # the options of the verb
     Where there is no gate, `ungated` says why, and goes on record with the landing.
     `merge_page` decides pages that both changed, `Asking(resolver)` or a person (by_hand.py); without it, no
     model is asked. It is never called under a lock, and may be asked again where main moves meanwhile.
+    Where it has suspect plans (`candidate.suspects`), the state is `suspect` and no gate is asked, unless
+    `on_suspect` says otherwise.
 
     Raises UsageError where there is no such branch; ConflictError where main has changed the same in a way
     that excludes it; RefusedError where it brings what no plan may write, takes most pages away, shares no
@@ -118,7 +123,7 @@ def land(  # noqa: PLR0913  # the options of the verb
         now = replace(asked, merge_page=asking.known) if is_late and asking else asked
         try:
             with lock.store_lock(loc.repo.common_dir) if is_late else nullcontext():
-                result = _round(loc, now, gate or ungated, repeated, dry_run=dry_run)
+                result = _round(loc, now, gate or ungated, on_suspect, repeated, dry_run=dry_run)
         except UnaskedError as unasked:  # only under the lock, where no model may be asked
             asked.merge_page(*unasked.question)
             continue
@@ -134,10 +139,11 @@ def land(  # noqa: PLR0913  # the options of the verb
     )
 
 
-def _round(
+def _round(  # noqa: PLR0913  # what was asked for, and what is known from earlier rounds
     loc: Location,
     asked: Request,
     gate: Gate | str,
+    on_suspect: OnSuspect,
     repeated: list[tuple[Duplicate, ...]],
     *,
     dry_run: bool,
@@ -156,13 +162,19 @@ def _round(
         return LandingResult("nothing", replace(what, new=asked.tip, is_landed=True))
     with pack.kept(loc.repo.pack_dir, built.objects):  # guards and gate read them as any other commits
         what = candidate.check(loc, what)
+        if what.suspects and on_suspect == "hold":
+            return LandingResult("suspect", what)
+        if on_suspect == "accept":
+            what = replace(what, let_in=held_plans.let_in(loc, what.suspects))
         repeated[:] = repeated or [candidate.repeated(loc, what)]
         what = replace(what, duplicates=repeated[0])
         publish.retried(loc.repo, lambda: _check_files(loc, asked, what), asked.main_ref)
         if loc.tip_of(asked.main_ref) != old:
             return None
         verdict = None if isinstance(gate, str) else gate(what)
-        record = gate_record.ungated(loc, what.new, old, gate) if isinstance(gate, str) else None
+        record = None
+        if isinstance(gate, str):
+            record = gate_record.ungated(loc, what.new, old, gate, what.let_in)
     if verdict and verdict.decision != "accept":
         return LandingResult(_STATES[verdict.decision], what, verdict)
     if not dry_run:

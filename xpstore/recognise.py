@@ -74,6 +74,7 @@ def of_record(record: Mapping[str, object]) -> Recorded:
         "Run-Id": _words(record, "run_id"),
         "Learner": _words(record, "learner"),
         "Reverts-Plan": _words(record, "reverts"),
+        "Suspect": _words(record, "suspect"),
     }
     items = record.get("items")
     effects = {

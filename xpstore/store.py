@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from xpstore.evidence import EvidenceFile
     from xpstore.experience import ExperienceSet, PolicyStatus
     from xpstore.forget import Forgotten
+    from xpstore.held_plans import OnSuspect
     from xpstore.landing import Gate, LandingResult
     from xpstore.plan import PolicyUpdatePlan
     from xpstore.resolver import Resolver
@@ -153,10 +154,13 @@ class ExperienceStore:
         gate: Gate | None = None,
         dry_run: bool = False,
         resolver: Resolver = applying.OFFLINE,
+        on_suspect: OnSuspect = "hold",
     ) -> LandingResult:
         """Fast-forward main to a candidate, if the gate accepts it; see `xpstore.landing.land`."""
         asking = Asking(resolver)
-        return landing.land(self.location, branch, gate=gate, dry_run=dry_run, merge_page=asking)
+        return landing.land(
+            self.location, branch, gate=gate, dry_run=dry_run, merge_page=asking, on_suspect=on_suspect
+        )
 
     def evaluations(self, ref: str = "") -> list[EvaluationRecord]:
         """Return what is on record of how the experiences at a ref did. Raises NotFoundError, FormatError."""

@@ -15,7 +15,7 @@ from xpstore import events, recognise
 from xpstore.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from xpstore.events import Entry
     from xpstore.location import Location
@@ -76,9 +76,14 @@ class Timeline:
 def build(loc: Location, ref: str) -> Timeline:
     """Return the timeline of a ref. Raises NotFoundError, and RepositoryError in a shallow clone."""
     events.need_whole_history(loc)
-    timeline = Timeline()
     entries = [events.with_side(loc, entry) for entry in events.read(loc, ref)]
-    for entry in reversed(recognise.recognised(loc, entries)):
+    return of(loc, reversed(recognise.recognised(loc, entries)))
+
+
+def of(loc: Location, entries: Iterable[Entry]) -> Timeline:
+    """Return the timeline of events, oldest first, that come with their side."""
+    timeline = Timeline()
+    for entry in entries:
         for moment in _moments(loc, timeline, entry):
             timeline.moments.append(moment)
     return timeline

@@ -103,7 +103,7 @@ def _run(  # noqa: PLR0913  # the options of the verb
 
     with Stages(INTERRUPTED) as stages:
         ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress, note)
-        result = land(location, branch, onto=against, gate=ask, dry_run=True)
+        result = land(location, branch, onto=against, gate=ask, dry_run=True, on_suspect="ignore")
     if ask.gated is None:
         what = result.candidate
         text = markdown_of_nothing(location.config.id, what.branch, what.main)
@@ -134,6 +134,8 @@ def describe(report: GateReport) -> Iterator[str]:
     """Yield the report for people."""
     record = report.record
     yield paint(f"{record.decision.upper()}: {one_line(record.reason)}", bold=True)
+    for sentence in report.suspects:
+        yield paint(f"  does not land by itself: {one_line(sentence)}", "yellow")
     if report.figures:
         low, high = report.figures.low * 100, report.figures.high * 100
         yield (

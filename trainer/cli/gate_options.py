@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trainer.gate.report import GateReport
     from xpstore.candidate import LandingCandidate
     from xpstore.cli.app import App
+    from xpstore.held_plans import OnSuspect
     from xpstore.landing import Gate, GateVerdict, LandingResult
     from xpstore.location import Location
     from xpstore.merge import MergePage
@@ -36,6 +37,13 @@ def accept_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def accept_suspect_option(command: Decorated) -> Decorated:
+    """Add the option by which a person lets in what gives orders to its readers."""
+    return click.option(
+        "--accept-suspect", is_flag=True, help="You have read the suspect plans and let them in; on record."
+    )(command)
+
+
 def no_gate_option(command: Decorated) -> Decorated:
     """Add the option by which nothing is measured."""
     return click.option("--no-gate", is_flag=True, help="Land without a measurement; on record.")(command)
@@ -43,7 +51,7 @@ def no_gate_option(command: Decorated) -> Decorated:
 
 def gate_options(command: Decorated) -> Decorated:
     """Add the options of what asks a gate before it lands."""
-    command = no_gate_option(accept_option(parallel_options(command)))
+    command = no_gate_option(accept_suspect_option(accept_option(parallel_options(command))))
     return click.option(
         "--trials", type=TRIALS, metavar="N", help="Attempts at each gate case.  [default: as xp.toml says]"
     )(command)
@@ -100,6 +108,7 @@ def land_gated(  # noqa: PLR0913  # the options of the verb
     """
     from xpstore.landing import land
 
+    on_suspect: OnSuspect = "accept" if given.get("accept_suspect") else "hold"
     ungated = _ungated(location, onto, given)
     if ungated:
         result = land(
@@ -110,6 +119,7 @@ def land_gated(  # noqa: PLR0913  # the options of the verb
             dry_run=dry_run,
             merge_page=merge_page,
             ungated=ungated,
+            on_suspect=on_suspect,
         )
         return GatedLanding(result, None, ungated if result.state == "landed" else "")
 
@@ -119,7 +129,14 @@ def land_gated(  # noqa: PLR0913  # the options of the verb
     with Stages(INTERRUPTED) as stages:
         ask = LandingGate(app.cwd, app.store, options_of(given), stages.progress, note)
         result = land(
-            location, branch, onto=onto, merge=merge, dry_run=dry_run, merge_page=merge_page, gate=ask
+            location,
+            branch,
+            onto=onto,
+            merge=merge,
+            dry_run=dry_run,
+            merge_page=merge_page,
+            gate=ask,
+            on_suspect=on_suspect,
         )
     again = again_of(app, branch, onto, given)
     report = gate_report(location, result.candidate, ask.gated, again=again) if ask.gated else None

@@ -13,22 +13,29 @@ gate --help`), and only what it accepts lands. What it leaves open stays on its 
 makes it your decision, and --no-gate lands without a measurement. Both go on record with your name or the
 reason. A dry run asks the gate too, and what was measured is kept.
 
-JSON: {"state": "landed", "nothing" (main has it already), "rejected" or "inconclusive" (by a gate),
-"dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward", "re-parented" or "merge",
-"merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
+Plans whose text gives orders to its readers, or that rest on rollouts which do, are suspect: their pages are
+drafts, and nothing lands with them before a person has read them and says --accept-suspect, which goes on
+record; or undoes them on the branch (xp revert PLAN --branch BRANCH).
+
+JSON: {"state": "landed", "nothing" (main has it already), "suspect" (a person has to say), "rejected" or
+"inconclusive" (by a gate), "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward",
+"re-parented" or "merge", "merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
 "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
 [commit of which nothing is left to land], "duplicates": [{"kind": "page", "statement" or "contradiction",
-"page", "other", "text", "other_text", "similarity"}], "plans": [plan id], "commits": [as in xp log, oldest
+"page", "other", "text", "other_text", "similarity"}], "suspects": [{"plan_id", "commit", "subject", "why"}],
+"plans": [plan id], "commits": [as in xp log, oldest
 first], "verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was
 no gate, or ""}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
-a local change says no, or the gate rejects it; 2 when there is no such branch, or the gate cannot tell.
+a local change says no, a plan is suspect, or the gate rejects it; 2 when there is no such branch, or the gate
+cannot tell.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -47,7 +54,7 @@ if TYPE_CHECKING:
     from xpstore.landing import LandingResult
 
 DUPLICATES_SHOWN = 10
-EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "inconclusive": 2}
+EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "suspect": 1, "inconclusive": 2}
 
 
 @click.command(help=__doc__)
@@ -132,6 +139,7 @@ def as_object(
         "merges": [page.model_dump(mode="json", exclude={"wanted"}) for page in what.merges],
         "left_out": list(what.left_out),
         "duplicates": [asdict(one) for one in what.duplicates],
+        "suspects": [asdict(one) for one in what.suspects],
         "plans": list(what.plan_ids),
         "commits": [commit_object(entry) for entry in what.entries],
         "verdict": asdict(result.verdict) if result.verdict else None,
@@ -150,6 +158,8 @@ def describe(
         yield "Everything up-to-date"
         return
     if result.state != "landed":
+        if result.state == "suspect":
+            yield from _suspects(what, app)
         yield paint(f"Nothing landed; {what.main} stays at {shortened(what.old)}")
         return
     verb = "Would update" if dry_run else "Updating"
@@ -160,6 +170,8 @@ def describe(
         for side in entry.merged:
             yield f"    {paint(shortened(side.commit), 'yellow')} {paint(side.subject)}"
     yield from _remarks(what)
+    for sentence in what.let_in:
+        yield paint(f"  {sentence}", "yellow")
     if gated and gated.ungated:
         yield paint(f"  no gate: {gated.ungated}")
     if not dry_run:
@@ -187,6 +199,16 @@ def _remarks(what: LandingCandidate) -> Iterator[str]:
         yield f"  and {len(what.duplicates) - DUPLICATES_SHOWN} more such (--json lists all)"
     if what.left_out:
         yield paint(f"  left out: {counted(len(what.left_out), 'commit')} of which nothing is left to land")
+
+
+def _suspects(what: LandingCandidate, app: App) -> Iterator[str]:
+    """Yield the plans that a person has to read, why, and what can be done about them."""
+    for plan in what.suspects:
+        yield paint(f"Suspect: {shortened(plan.commit)} {plan.subject}: {plan.why}", "yellow")
+    xp, first = app.typed(), what.suspects[0]
+    yield paint(f"  {xp} show {shortened(first.commit)}   # read it, and what it was learned from")
+    yield paint(f"  {xp} revert {shortened(first.plan_id)} --branch {quote(what.branch)}   # without it")
+    yield paint("  or let it in, on record: --accept-suspect")
 
 
 def _verdict(result: LandingResult, gated: GatedLanding | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.gate.decide import least_cases
@@ -42,15 +43,17 @@ class LandingGate:
 
     def __call__(self, candidate: LandingCandidate) -> GateVerdict:
         """Decide on a candidate. Raises UsageError as `measure.gate`."""
-        self.gated = asyncio.run(self._gate(candidate.new, candidate.old))
+        self.gated = asyncio.run(self._gate(candidate))
         return GateVerdict(self.gated.record.decision, self.gated.record.reason)
 
-    async def _gate(self, new: str, old: str) -> Gated:
+    async def _gate(self, candidate: LandingCandidate) -> Gated:
+        new, old = candidate.new, candidate.old
+        options = replace(self._options, let_in=candidate.let_in)
         async with StoreDoor(self._path, self._store) as door:  # opened now: it sees the packs of the landing
-            few = await door.call(lambda location: too_few(location, old, self._options))
+            few = await door.call(lambda location: too_few(location, old, options))
             if few and self._warn:
                 self._warn(few)
-            return await gate(door, new, old, self._options, self._progress)
+            return await gate(door, new, old, options, self._progress)
 
 
 def too_few(location: Location, against: str, options: GateOptions) -> str:

@@ -131,6 +131,12 @@ def _pages(report: GateReport) -> Iterator[str]:
 
 
 def _remarks(report: GateReport) -> Iterator[str]:
+    if report.suspects:
+        yield "### What does not land by itself: a person has to read it"
+        yield ""
+        for sentence in report.suspects[:ROWS]:
+            yield f"- {code(sentence, 300)}"
+        yield ""
     if report.quotations:
         yield "### What its lessons quote of cases that they must not know"
         yield ""

@@ -54,6 +54,8 @@ class GateOptions:
     """Use no figures that another repository has measured; so it is, too, where decisions are signed."""
     accept_inconclusive: bool = False
     """A person's decision: what the rules leave open lands."""
+    let_in: tuple[str, ...] = ()
+    """The suspect plans that a person lets land, a sentence each, for the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +326,7 @@ def _kept(
         reason=f"{person} accepts it: {decision.reason}" if by_person else decision.reason,
         decided_by=f"{gate_record.PERSON}{person}" if by_person else gate_record.GATE,
         leaks=tuple(leak.sentence for leak in asked.leaks if leak.is_blatant),
+        let_in=options.let_in,
     )
     with lock.store_lock(location.repo.common_dir):
         policy = replace(asked.policy, trials=asked.wanted)

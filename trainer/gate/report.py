@@ -88,6 +88,8 @@ class GateReport(Frozen):
     lessons: tuple[Lesson, ...]
     """Oldest first."""
     quotations: tuple[Quotation, ...]
+    suspects: tuple[str, ...] = ()
+    """The plans that wait for a person's word, a sentence each; none where a person let them in."""
     unscored: tuple[TrialFailure, ...]
     environment: str
     agent: str
@@ -131,6 +133,7 @@ def gate_report(
             for entry in what.entries
         ),
         quotations=tuple(Quotation(sentence=k.sentence, is_blatant=k.is_blatant) for k in gated.leaks),
+        suspects=() if what.let_in else tuple(plan.sentence for plan in what.suspects),
         unscored=tuple(failure for side in sides for failure in side.failures),
         environment=key.environment if key else "",
         agent=key.agent if key else "",

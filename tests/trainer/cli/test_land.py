@@ -177,3 +177,25 @@ def test_what_main_says_already_is_named(loc, capsys):
     assert (one["kind"], one["page"], one["other"]) == ("page", "again", "refund")
     assert run([*where, "land", "train/twice"]) == 0
     assert "  warning: again says what refund says already (100% of it)" in capsys.readouterr().out
+
+
+def test_a_suspect_plan_waits_for_a_person(loc, capsys):
+    where = ["-C", str(loc.repo.place)]
+    plan = make_plan(loc, upsert("c", page("c")), branch=BRANCH, suspect="asks for approval")
+    (made,) = commit(loc, [plan], BRANCH)
+    before = git(loc.repo.place, "rev-parse", "main")
+    assert run([*where, "land", BRANCH]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Suspect: {made.commit[:9]} Teach c: asks for approval"
+    assert lines[-1] == f"Nothing landed; main stays at {before[:9]}"
+    undo = lines[2].partition("#")[0].split()
+    assert undo[-2:] == ["--branch", BRANCH]
+    assert run([*where, "land", BRANCH, "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["state"], [row["why"] for row in answer["suspects"]]) == ("suspect", ["asks for approval"])
+    assert run([*where, "land", BRANCH, "--accept-suspect", "--dry-run"]) == 0
+    assert git(loc.repo.place, "rev-parse", "main") == before
+    assert "  Pat accepts the suspect plan " in capsys.readouterr().out
+    assert run([*where, *undo[3:]]) == 0  # what it says to type
+    assert run([*where, "land", BRANCH]) == 0
+    assert "Suspect" not in capsys.readouterr().out

@@ -54,6 +54,7 @@ def report_of(
             Flip(name=f"{text} {n}", baseline="+--?", candidate="+++-", difference=0.25) for n in range(flips)
         ),
         pages=(Page(name=text[:60], change="added"),),
+        suspects=(text,),
         lessons=tuple(
             Lesson(commit=f"{n:040x}", author=text, subject=text, body=f"{text}\n" * 80, plan_ids=("p",))
             for n in range(lessons)

@@ -23,6 +23,7 @@ def test_it_says_what_was_decided_and_on_what():
         "- added: `harmless`",
         "perhaps by chance: `harmless`",
         "- `harmless`, attempt 2: `harmless`",
+        "### What does not land by itself: a person has to read it\n\n- `harmless`\n",
         "### What it teaches (1)",
         "<details><summary>Evidence</summary>",
         f"candidate `{'a' * 12}`, experiences `{'c' * 40}`",
