@@ -19,13 +19,13 @@ record; or undoes them on the branch (xp revert PLAN --branch BRANCH).
 
 JSON: {"state": "landed", "nothing" (main has it already), "suspect" (a person has to say), "rejected" or
 "inconclusive" (by a gate), "dry_run", "branch", "main", "old": commit, "new": commit, "how": "fast-forward",
-"re-parented" or "merge", "merged": [page that both had changed], "merges": [{"name", "base", "ours", "theirs", "result": blobs,
-"verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which statement]}], "left_out":
-[commit of which nothing is left to land], "duplicates": [{"kind": "page", "statement" or "contradiction",
-"page", "other", "text", "other_text", "similarity"}], "suspects": [{"plan_id", "commit", "subject", "why"}],
-"plans": [plan id], "commits": [as in xp log, oldest
-first], "verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was
-no gate, or ""}
+"re-parented" or "merge", "merged": [page that both had changed], "merges": [{"name", "base", "ours",
+"theirs", "result": blobs, "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [what became of which
+statement]}], "left_out": [commit of which nothing is left to land], "duplicates": [{"kind": "page",
+"statement" or "contradiction", "page", "other", "text", "other_text", "similarity"}], "suspects":
+[{"plan_id", "commit", "subject", "why"}], "plans": [plan id], "commits": [as in xp log, oldest first],
+"verdict": {"decision", "reason"} or null, "gate": [as in xp gate] or null, "ungated": why there was no gate,
+or ""}
 
 Exit code 1 when main has changed the same in a way that excludes it (JSON: "conflicts", pages), a guard or
 a local change says no, a plan is suspect, or the gate rejects it; 2 when there is no such branch, or the gate
