@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Frozen)
 
-Stage = Literal["extract", "edit", "merge", "resolve", "judge", "answer", "act"]
+Stage = Literal["extract", "edit", "merge", "resolve", "judge", "answer", "act", "probe"]
 Fault = Literal[
     "budget", "connection", "empty", "form", "http", "length", "refusal", "replay", "timeout", "wrong"
 ]
