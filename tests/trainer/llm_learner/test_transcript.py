@@ -6,29 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.domain import Message, TextPart, ToolPart
+from tests.trainer.llm_learner.talk import call, say
+from trainer.domain import Message
 from trainer.llm_learner.transcript import is_quoted, tokens, transcript, whole_text
 
 PLENTY = 1_000_000
 NUMBER = re.compile(r"^\[(\d+)\]", re.MULTILINE)
 LEFT_OUT = re.compile(r"^\[… turns? (\d+)(?: to (\d+))? left out …\]$", re.MULTILINE)
-
-
-def say(role: str, text: str) -> Message:
-    return Message(role=role, parts=(TextPart(text=text),))
-
-
-def call(tool: str, arguments: object, output: str, status: str = "completed") -> Message:
-    part = ToolPart.model_validate(
-        {
-            "tool_id": "1",
-            "tool_name": tool,
-            "tool_input": arguments,
-            "tool_output": output,
-            "tool_status": status,
-        }
-    )
-    return Message(role="assistant", parts=(part,))
 
 
 TALK = (
