@@ -10,6 +10,8 @@ import pytest
 from hypothesis import settings
 from pygit2.enums import ConfigLevel
 
+from tests.llm_server import LlmServer
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -23,7 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 def isolated_git(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the empty HOME of this test; nothing of the machine's git set-up is seen."""
     home = tmp_path_factory.mktemp("home")
-    for key in [k for k in os.environ if k.startswith(("GIT_", "XP_"))]:
+    for key in [k for k in os.environ if k.startswith(("GIT_", "XP_", "OPENAI_"))]:
         monkeypatch.delenv(key)
     for key in ("EMAIL", "PAGER", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(key, raising=False)
@@ -44,3 +46,11 @@ def isolated_git(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     yield home
     for level, value in before.items():
         paths[level] = value
+
+
+@pytest.fixture
+def llm_server() -> Iterator[LlmServer]:
+    """A scripted endpoint on loopback; `LlmSettings(model="scripted", base_url=llm_server.url)`."""
+    server = LlmServer()
+    yield server
+    server.close()

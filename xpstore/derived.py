@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from xpstore.git import Repo
 
 FOLDER = "xpstore.cache"
+ANSWERS = "xpstore.answers"
+"""The folder of what models have answered: paid for, and so not deleted with the rest."""
 BUFFER = 1 << 20
 ABANDONED = 60.0
 """Seconds after which a draft has no writer any more."""
@@ -78,6 +80,17 @@ def write(repo: Repo, name: str, head: Mapping[str, object], parts: Iterable[byt
 def drop(repo: Repo) -> None:
     """Delete everything that is derived; what cannot be deleted stays."""
     shutil.rmtree(repo.common_dir / FOLDER, ignore_errors=True)
+
+
+def answers(repo: Repo) -> Path:
+    """Return the folder of the answers on record, which may not be there."""
+    return repo.common_dir / ANSWERS
+
+
+def forget_answers(repo: Repo) -> None:
+    """Delete all answers on record: one may quote what is to be forgotten. Raises OSError where one stays."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(answers(repo))
 
 
 def _tail(head: Mapping[str, object], size: int, checksum: int) -> bytes:

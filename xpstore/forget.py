@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xpstore import (
+    derived,
     evidence,
     gitcli,
     layout,
@@ -262,6 +263,7 @@ def _finish(loc: Location) -> None:
     if evidence.tip(loc) not in pending["commits"]:  # else it was interrupted before the branch moved
         purge.forget_reflogs(loc.repo, set(pending["commits"]))
         purge.purge(loc.repo, set(pending["blobs"]), set(pending["shared"]))
+        derived.forget_answers(loc.repo)
     file.unlink()
 
 

@@ -1,0 +1,241 @@
+"""Asks one model, in the form that the endpoint reads; only what was checked comes back.
+
+An answer that is wrong is asked for once more, with what is wrong about it. A question that was answered
+before, in this run or an earlier one, is answered from the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import ValidationError
+
+from trainer.asking.abilities import Abilities
+from trainer.asking.answer_text import find_object
+from trainer.asking.answers import Answers
+from trainer.asking.chat import ChatError, ChatReply, ChatRequest, Message
+from trainer.asking.form import problems_of, schema_of, schema_text
+from trainer.asking.question import Answer, Asker, AskError, Usage
+from trainer.asking.quoting import excerpt
+from xpstore.hashing import content_id
+from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from trainer.asking.budget import Budget
+    from trainer.asking.chat import Chat
+    from trainer.asking.question import Fault, Question, Stage
+    from trainer.asking.tape import Tape
+    from xpstore.settings import LlmSettings
+
+T = TypeVar("T", bound=Frozen)
+
+SHOWN = 4_000
+"""Characters of a wrong answer that the model is shown again."""
+
+
+class _Wrong(Exception):  # noqa: N818  # it is not raised to callers
+    """An answer that may be asked for again."""
+
+    def __init__(self, fault: Fault, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.fault: Fault = fault
+        self.problems = problems
+
+
+class ModelAsker(Asker):
+    """Asks the model of the settings through a chat."""
+
+    def __init__(  # noqa: PLR0913  # what a run brings along
+        self,
+        chat: Chat,
+        settings: LlmSettings,
+        budget: Budget,
+        *,
+        tape: Tape | None = None,
+        answers: Answers | None = None,
+        abilities: Abilities | None = None,
+    ) -> None:
+        self.settings = settings
+        self.budget = budget
+        """What was used and what failed, by stage, is read from it."""
+        self._chat = chat
+        self._tape = tape
+        self._answers = answers or Answers(None)
+        self._abilities = abilities or Abilities()
+        self._asked: dict[str, asyncio.Lock] = {}
+
+    @property
+    def model(self) -> str:
+        """The model's name, as the endpoint knows it."""
+        return self.settings.model
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        """Return a checked answer. Raises AskError."""
+        request = first_request(question, self.model)
+        digest = content_id([request.digest, schema_text(question.form)])
+        try:
+            async with self._asked.setdefault(digest, asyncio.Lock()):  # the same question is paid for once
+                answer = self._on_record(question, request, digest) or await self._answered(
+                    question, request, digest
+                )
+        except AskError as error:
+            self.budget.add_fault(question.stage, error.fault)
+            raise
+        return answer
+
+    async def converse(self, request: ChatRequest) -> tuple[ChatReply, Usage]:
+        """Return the next message of a conversation, and what it used; nothing of it is checked.
+
+        For conversations with tools, which have no form. Raises AskError.
+        """
+        try:
+            reply = await self._sent(request, None)
+        except AskError as error:
+            self.budget.add_fault(request.stage, error.fault)
+            raise
+        return reply, self.budget.usage_of(request, reply)
+
+    def _on_record(self, question: Question[T], request: ChatRequest, digest: str) -> Answer[T] | None:
+        """Return the answer on record, if it is still right: what is asked of answers may have changed."""
+        text = self._answers.find(digest)
+        if text is None:
+            return None
+        reply = ChatReply(text=text)
+        try:
+            value = _value(question, reply)
+        except _Wrong:
+            return None
+        if self._tape and not self._tape.replays:
+            self._tape.keep(request, reply)
+        used = Usage(reused=1)
+        self.budget.add(question.stage, used)
+        return Answer(value, used)
+
+    async def _answered(self, question: Question[T], request: ChatRequest, digest: str) -> Answer[T]:
+        used = Usage()
+        schema = schema_of(question.form)
+        for last in (False, True):
+            try:
+                reply = await self._sent(request, schema)
+            except AskError as error:
+                error.usage += used
+                raise
+            used += self.budget.usage_of(request, reply)
+            try:
+                value = _value(question, reply)
+            except _Wrong as wrong:
+                if last or wrong.fault == "refusal":
+                    raise _failed(question, wrong, used) from None
+                request = _again(request, reply, wrong)
+                repaired = Usage(repaired=1)
+                self.budget.add(question.stage, repaired)
+                used += repaired
+            else:
+                self._answers.keep(digest, reply.text)
+                break
+        return Answer(value, used)
+
+    async def _sent(self, request: ChatRequest, schema: Mapping[str, JsonValue] | None) -> ChatReply:
+        """Send the request in the best form that the endpoint takes."""
+        ability = self._abilities.of(self.model)
+        while True:
+            try:
+                reply = await self._metered(ability.applied(request, request.stage, schema))
+            except ChatError as error:
+                plainer = ability.plainer(error.status, error.said, formed=schema is not None)
+                if plainer is None:
+                    raise
+                ability = plainer
+                continue
+            self._abilities.learned(self.model, ability)
+            return reply
+
+    async def _metered(self, request: ChatRequest) -> ChatReply:
+        """Send one request within the budget, and put down what it used and what came back."""
+        async with self.budget.call(request):
+            reply = await self._exchanged(request)
+            self.budget.add(request.stage, self.budget.usage_of(request, reply))
+        return reply
+
+    async def _exchanged(self, request: ChatRequest) -> ChatReply:
+        if self._tape is None or self._tape.replays:
+            return await self._chat.chat(request)
+        try:
+            reply = await self._chat.chat(request)
+        except ChatError as error:
+            self._tape.keep_error(request, error)
+            raise
+        return self._tape.keep(request, reply)
+
+
+def first_request(question: Question[T], model: str) -> ChatRequest:
+    """Return the request that a question begins with. The schema is told too: not every endpoint shows it."""
+    system = (
+        f"{system_text(question.stage, question.prompt.system)}\n\n"
+        "Answer with one JSON object that fits this schema, and with nothing else:\n"
+        f"{schema_text(question.form)}"
+    )
+    return ChatRequest(
+        stage=question.stage,
+        about=question.about,
+        model=model,
+        messages=(Message(role="system", content=system), Message(role="user", content=question.content)),
+        max_tokens=question.max_tokens,
+    )
+
+
+def system_text(stage: Stage, instructions: str) -> str:
+    """Return the message of role system: the first line names the stage."""
+    return f"Stage: {stage}\n\n{instructions}"
+
+
+def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest:
+    """Return the request with what came back and what is wrong about it."""
+    shown = reply.text if len(reply.text) <= SHOWN else f"{reply.text[:SHOWN]} […]"
+    told = "\n".join(f"- {problem}" for problem in wrong.problems)
+    asked = f"This answer cannot be used:\n{told}\nGive the whole answer again, as one JSON object."
+    turns = (
+        Message(role="assistant", content=shown or "(no answer)"),
+        Message(role="user", content=asked),
+    )
+    return request.model_copy(update={"messages": (*request.messages, *turns)})
+
+
+def _value(question: Question[T], reply: ChatReply) -> T:
+    """Return the value that the reply is. Raises _Wrong."""
+    if reply.refusal or reply.finish_reason == "content_filter":
+        why = f": {excerpt(reply.refusal)}" if reply.refusal else ""
+        raise _Wrong("refusal", [f"it will not answer{why}"])
+    cut = reply.finish_reason == "length"
+    if not reply.text.strip() and not cut:
+        raise _Wrong("empty", ["it is empty"])
+    try:
+        value = question.form.model_validate(find_object(reply.text))
+    except ValidationError as error:
+        problems = problems_of(error)
+    except ValueError as error:
+        problems = [str(error)]
+    else:
+        problems = list(question.check(value))
+        if problems:
+            raise _Wrong("wrong", problems)
+        return value
+    if cut:
+        raise _Wrong("length", [f"it was cut after {question.max_tokens} tokens; be much shorter"])
+    raise _Wrong("form", problems)
+
+
+def _failed(question: Question[T], wrong: _Wrong, used: Usage) -> AskError:
+    why = {
+        "refusal": "the model refused",
+        "empty": "the model answered nothing, twice",
+        "length": "the model's answer was cut, twice",
+        "form": "the model's answer is not of the form that was asked for, also after repair",
+        "wrong": "the model's answer is wrong, also after repair",
+    }[wrong.fault]
+    return AskError(wrong.fault, f"{question.about}: {why}: {wrong}", usage=used)

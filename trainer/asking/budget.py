@@ -1,0 +1,185 @@
+"""What a run may use: calls at the same time, tokens, money. And what it has used, stage by stage.
+
+A call reserves what it may cost at most before it goes out, and gives back the rest when it is answered, so
+the limits hold however many calls are under way. The estimate of a prompt errs to the high side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter, deque
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.asking.question import AskError, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from trainer.asking.chat import ChatReply, ChatRequest
+    from trainer.asking.question import Fault, Stage
+    from xpstore.settings import LlmSettings
+
+BYTES_PER_TOKEN = 3
+"""Of UTF-8. English has about 4, JSON and code about 3, one Chinese character 3: high rather than low."""
+MESSAGE_TOKENS = 8
+"""What a message costs beside its text."""
+
+
+def tokens_of(text: str) -> int:
+    """Return how many tokens a text is, roughly and rather too many: one for 3 bytes of UTF-8."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+def prompt_tokens(request: ChatRequest) -> int:
+    """Return how many tokens a request sends, as `tokens_of` counts."""
+    texts = [m.content + "".join(c.name + c.arguments for c in m.tool_calls) for m in request.messages]
+    tools = "".join(tool.model_dump_json() for tool in request.tools)
+    return sum(map(tokens_of, texts)) + MESSAGE_TOKENS * len(texts) + tokens_of(tools)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A call that waits for its turn, in the event loop of whoever makes it."""
+
+    loop: asyncio.AbstractEventLoop
+    turn: asyncio.Future[bool]
+    most: Usage
+    admitted: bool | None = None
+    """None = its turn has not come."""
+
+
+class Budget:
+    """The limits of one run. May be shared by askers in several threads."""
+
+    def __init__(self, settings: LlmSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._queue: deque[_Waiting] = deque()
+        self._running = 0
+        self._reserved = Usage()
+        self._used: dict[Stage, Usage] = {}
+        self._faults: Counter[tuple[Stage, Fault]] = Counter()
+
+    @property
+    def used(self) -> Mapping[Stage, Usage]:
+        """What was used so far, by stage."""
+        with self._lock:
+            return dict(self._used)
+
+    @property
+    def total(self) -> Usage:
+        """What was used so far."""
+        return sum(self.used.values(), Usage())
+
+    @property
+    def faults(self) -> Mapping[tuple[Stage, Fault], int]:
+        """How many questions of a stage had no answer for this reason."""
+        with self._lock:
+            return dict(self._faults)
+
+    def cost(self, prompt: int, completion: int) -> float:
+        """Return what so many tokens cost, in the currency of the settings' prices."""
+        return (prompt * self._settings.prompt_price + completion * self._settings.completion_price) / 1e6
+
+    def most(self, request: ChatRequest) -> Usage:
+        """Return what a request may use at most: its prompt as estimated, and all that may be written."""
+        prompt = prompt_tokens(request)
+        return Usage(1, prompt, request.max_tokens, self.cost(prompt, request.max_tokens))
+
+    def add(self, stage: Stage, usage: Usage) -> None:
+        """Count what was used."""
+        with self._lock:
+            self._used[stage] = self._used.get(stage, Usage()) + usage
+
+    def add_fault(self, stage: Stage, fault: Fault) -> None:
+        """Count a question without an answer."""
+        with self._lock:
+            self._faults[stage, fault] += 1
+
+    def usage_of(self, request: ChatRequest, reply: ChatReply) -> Usage:
+        """Return what an answered request has used; estimated where the endpoint does not count."""
+        prompt = reply.prompt_tokens or prompt_tokens(request)
+        calls = "".join(call.name + call.arguments for call in reply.tool_calls)
+        completion = reply.completion_tokens or tokens_of(reply.text + reply.refusal + calls)
+        return Usage(1, prompt, completion, self.cost(prompt, completion))
+
+    @asynccontextmanager
+    async def call(self, request: ChatRequest) -> AsyncIterator[None]:
+        """Wait for a turn; within it the call may be made. Turns come in the order of asking.
+
+        Raises AskError `budget` where what is left is not enough, also after the calls under way are done.
+        """
+        waiting = _Waiting(loop := asyncio.get_running_loop(), loop.create_future(), self.most(request))
+        with self._lock:
+            self._queue.append(waiting)
+            self._admit()
+        try:
+            admitted = await waiting.turn
+        except asyncio.CancelledError:
+            self._give_up(waiting)
+            raise
+        if not admitted:
+            raise AskError(
+                "budget",
+                f"the run's budget is used up: {self._left()}",
+                hint="raise max_tokens_per_run or max_cost_per_run in [llm] of xp.toml, and run it again",
+            )
+        try:
+            yield
+        finally:
+            self._release(waiting.most)
+
+    def _release(self, most: Usage) -> None:
+        with self._lock:
+            self._running -= 1
+            self._reserved = _minus(self._reserved, most) if self._running else Usage()
+            self._admit()
+
+    def _give_up(self, waiting: _Waiting) -> None:
+        with self._lock:
+            if waiting.admitted is None:
+                self._queue.remove(waiting)
+                self._admit()
+        if waiting.admitted:
+            self._release(waiting.most)
+
+    def _admit(self) -> None:
+        """Give their turn to those in front that may have it. The lock is held."""
+        while self._queue and self._running < self._settings.parallel:
+            fits = self._fits(self._queue[0].most)
+            if not fits and self._running:
+                return  # what is under way may need less than it has reserved
+            waiting = self._queue.popleft()
+            waiting.admitted = fits
+            if fits:
+                self._running += 1
+                self._reserved += waiting.most
+            waiting.loop.call_soon_threadsafe(_tell, waiting.turn, fits)
+
+    def _fits(self, most: Usage) -> bool:
+        used = sum(self._used.values(), self._reserved) + most
+        tokens, cost = self._settings.max_tokens_per_run, self._settings.max_cost_per_run
+        return (not tokens or used.prompt_tokens + used.completion_tokens <= tokens) and (
+            not cost or used.cost <= cost
+        )
+
+    def _left(self) -> str:
+        used = self.total
+        spent = f"{used.prompt_tokens + used.completion_tokens} of {self._settings.max_tokens_per_run} tokens"
+        return (
+            spent
+            if self._settings.max_tokens_per_run
+            else (f"{used.cost:.4f} of {self._settings.max_cost_per_run:.4f}")
+        )
+
+
+def _tell(turn: asyncio.Future[bool], fits: bool) -> None:  # noqa: FBT001  # what the future is of
+    if not turn.done():
+        turn.set_result(fits)
+
+
+def _minus(one: Usage, other: Usage) -> Usage:
+    return Usage(*(getattr(one, name) - getattr(other, name) for name in Usage.__slots__))

@@ -1,0 +1,55 @@
+"""Open the model of a store's settings, and close it again."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from trainer.asking.abilities import Abilities
+from trainer.asking.answers import Answers
+from trainer.asking.asker import ModelAsker
+from trainer.asking.budget import Budget
+from xpstore.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from trainer.asking.tape import Tape
+    from xpstore.settings import LlmSettings
+
+
+@asynccontextmanager
+async def open_asker(
+    settings: LlmSettings,
+    *,
+    tape: Tape | None = None,
+    answers: Path | None = None,
+    again: bool = False,
+    budget: Budget | None = None,
+) -> AsyncIterator[ModelAsker]:
+    """Yield an asker of the settings' model; its connections end with the context.
+
+    `answers`: the store's folder of answers on record (`xpstore.derived.answers`); `again`: ask anew what is
+    on record there. `budget`: of a run that asks in several places. A tape that replays needs no endpoint,
+    and no answers on record. Raises UsageError where no model is named, or the endpoint has no key.
+    """
+    if not settings.model:
+        raise UsageError(
+            "no model is named", hint='write `model = "…"` into [llm] of xp.toml, or give --model'
+        )
+    budget = budget or Budget(settings)
+    if tape is not None and tape.replays:
+        yield ModelAsker(tape, settings, budget, tape=tape)
+        return
+    from trainer.llm import OpenAIChat  # noqa: PLC0415  # half a second, of no use to a replay
+
+    async with OpenAIChat(settings) as chat:
+        yield ModelAsker(
+            chat,
+            settings,
+            budget,
+            tape=tape,
+            answers=Answers(answers, again=again),
+            abilities=Abilities(answers, chat.address),
+        )

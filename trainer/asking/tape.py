@@ -1,0 +1,98 @@
+"""Recordings of what was asked and answered: one readable file per request, to replay a run without network.
+
+A file is called like the digest of its request and holds, masked, what was asked and what came back. There
+are no headers in it and no keys. The same request has one file: what came last is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from trainer.asking.chat import Chat, ChatError, ChatReply
+from trainer.asking.question import AskError
+from xpstore.errors import RepositoryError, UsageError
+from xpstore.redact import Redactor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from trainer.asking.chat import ChatRequest
+
+SUFFIX = ".json"
+
+
+class Tape(Chat):
+    """A folder of recordings, to write or to replay; in place of an endpoint where it is replayed."""
+
+    def __init__(self, folder: Path, *, replays: bool = False) -> None:
+        """Raise UsageError where there is nothing to replay, RepositoryError where nothing can be written."""
+        self.replays = replays
+        """Whether replies come from the folder and nothing else."""
+        self._folder = folder
+        if replays and not folder.is_dir():
+            raise UsageError(f"there is no recording in {folder}", hint="--record DIR makes one")
+        if not replays:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RepositoryError(f"{folder}: {error.strerror}") from error
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Return the reply on record.
+
+        Raises the ChatError on record; AskError `replay` where this request is not on record.
+        """
+        file = self._file(request)
+        try:
+            data = json.loads(file.read_text("utf-8"))
+            if "error" in data:
+                error = data["error"]
+                raise ChatError(error["fault"], error["message"], hint=error["hint"], status=error["status"])
+            return ChatReply.model_validate(data["reply"])
+        except FileNotFoundError:
+            raise AskError(
+                "replay",
+                f"{self._folder} has no answer to this question ({request.stage}, about {request.about},"
+                f" {request.digest[:20]})",
+                hint="it was recorded with other rollouts, pages, settings or prompts; record it anew",
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+            raise AskError("replay", f"{file} is not a recording: {type(error).__name__}") from error
+
+    def keep(self, request: ChatRequest, reply: ChatReply) -> ChatReply:
+        """Record a reply; return it masked, as a replay will: both runs come to the same.
+
+        Raises RepositoryError where the disk says no.
+        """
+        masked = self._write(request, "reply", reply.model_dump(mode="json", exclude_defaults=True))
+        return ChatReply.model_validate(masked)
+
+    def keep_error(self, request: ChatRequest, error: ChatError) -> None:
+        """Record that there was no reply, and why. Raises RepositoryError where the disk says no."""
+        said: dict[str, JsonValue] = {"fault": error.fault, "message": error.message, "hint": error.hint}
+        self._write(request, "error", {**said, "status": error.status})
+
+    def _write(self, request: ChatRequest, kind: str, came: JsonValue) -> JsonValue:
+        asked = request.model_dump(mode="json", exclude={"omit", "response_format"}, exclude_defaults=True)
+        masked = Redactor().redact_json({"request": asked, kind: came})
+        file = self._file(request)
+        draft = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            draft.write_text(json.dumps(masked, ensure_ascii=False, indent=1) + "\n", "utf-8")
+            draft.replace(file)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise RepositoryError(f"{file}: {error.strerror}", hint="the run is not recorded") from error
+        return masked[kind] if isinstance(masked, dict) else None
+
+    def _file(self, request: ChatRequest) -> Path:
+        return self._folder / f"{request.stage}-{request.digest[:40]}{SUFFIX}"

@@ -1,0 +1,255 @@
+"""The door to models: any endpoint that speaks OpenAI's protocol. The only importer of openai and httpx2.
+
+The client library sends; what comes back is read here, because an endpoint may send anything with status 200.
+Retries are made here too: each attempt has a deadline of its own, which a slow trickle of bytes cannot move.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import random
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import httpx2
+import openai
+
+from trainer.asking.chat import Chat, ChatError, ChatReply, Embedder
+from trainer.asking.envelope import EnvelopeError, body_of, read_embeddings, read_reply, reported
+from trainer.asking.quoting import excerpt
+from xpstore.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from pydantic import JsonValue
+
+    from trainer.asking.chat import ChatRequest
+    from trainer.asking.question import Fault
+    from xpstore.settings import LlmSettings
+
+NO_KEY = "no-key"
+"""What a server on this machine is given where no key is set."""
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 8.0
+LONGEST_WAIT = 120.0
+"""Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
+SHORTEST_KEY = 8
+"""Characters of a key that is looked for in what comes back; shorter ones are words like `none`."""
+_TRANSIENT = frozenset({408, 409, 425, 429})
+MOST_SAID = 4_000
+"""Characters of an error's body that are looked through for what the endpoint cannot read."""
+_OPENAI = "api.openai.com"
+_HINTS = {
+    401: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
+    403: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
+    404: "check model and base_url in [llm] of xp.toml; base_url usually ends in /v1",
+}
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to ask, and with what key."""
+
+    base_url: str
+    """Empty: the client's own, OpenAI."""
+    key: str
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, for errors: an address may contain a password."""
+        return httpx2.URL(self.base_url).host if self.base_url else _OPENAI
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine; no proxy is asked then."""
+        try:
+            return self.host == "localhost" or ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def scrubbed(self, text: str) -> str:
+        """Return the text without the key, wherever an endpoint has echoed it."""
+        secrets = [self.key, httpx2.URL(self.base_url).password if self.base_url else ""]
+        for secret in secrets:
+            if len(secret) >= SHORTEST_KEY and secret != NO_KEY:
+                text = text.replace(secret, "<key>")
+        return text
+
+
+def endpoint_of(settings: LlmSettings, environ: Mapping[str, str] = os.environ) -> Endpoint:
+    """Return the endpoint that the settings and the environment name; the settings win.
+
+    Raises UsageError for an address that is none, and where there is no key for an endpoint elsewhere.
+    """
+    base_url = settings.base_url or environ.get("OPENAI_BASE_URL", "").strip()
+    key = environ.get(settings.key_variable, "").strip()
+    try:
+        url = httpx2.URL(base_url or f"https://{_OPENAI}")
+    except httpx2.InvalidURL:
+        url = httpx2.URL("")
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise UsageError(
+            "the address of the model's endpoint is not one of the web",
+            hint='base_url in [llm] of xp.toml, or OPENAI_BASE_URL, is like "https://host/v1"',
+        )
+    endpoint = Endpoint(base_url, key or NO_KEY)
+    if not key and not endpoint.is_local:
+        raise UsageError(
+            f"there is no key for {endpoint.host}: {settings.key_variable} is not set",
+            hint=f"set {settings.key_variable} (to anything, where the endpoint wants no key),"
+            " or key_variable in [llm] of xp.toml",
+        )
+    if not key.isascii() or not endpoint.key.isprintable():
+        raise UsageError(f"{settings.key_variable} is not a key: it has characters that no key has")
+    return endpoint
+
+
+class OpenAIChat(Chat, Embedder):
+    """An endpoint, open as long as the context lasts."""
+
+    def __init__(self, settings: LlmSettings, endpoint: Endpoint | None = None) -> None:
+        """Raise UsageError as `endpoint_of`."""
+        self._settings = settings
+        self._endpoint = endpoint or endpoint_of(settings)
+        self._client = openai.AsyncOpenAI(
+            api_key=self._endpoint.key,
+            base_url=self._endpoint.base_url or None,
+            timeout=settings.timeout,
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=not self._endpoint.is_local),
+        )
+
+    @property
+    def address(self) -> str:
+        """Tells endpoints apart; it may contain a password."""
+        return self._endpoint.base_url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Return the reply. Raises ChatError."""
+        return await self._retried("/chat/completions", body_of(request), read_reply)
+
+    async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
+        """Return one vector for each text, in order. Raises ChatError, also where there are no embeddings."""
+        body: dict[str, JsonValue] = {"model": model, "input": list(texts), "encoding_format": "float"}
+        return await self._retried("/embeddings", body, lambda data: read_embeddings(data, len(texts)))
+
+    async def _retried(self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]) -> Read:
+        """Send a request until it is answered, or has failed as often as it may."""
+        for attempt in range(self._settings.retries + 1):
+            try:
+                return await self._attempt(path, body, read)
+            except _Failed as failed:
+                pause = failed.pause(attempt)
+                if pause is None or attempt == self._settings.retries:
+                    raise failed.error(attempt + 1) from None
+            await asyncio.sleep(pause)
+        raise AssertionError("unreachable")
+
+    async def _attempt(self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]) -> Read:
+        host = self._endpoint.host
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                response = await self._client.post(path, cast_to=httpx2.Response, body=body)
+                text = self._endpoint.scrubbed(response.text)
+        except (TimeoutError, openai.APITimeoutError):
+            why = f"{host} did not answer within {self._settings.timeout:g} s"
+            raise _Failed("timeout", why) from None
+        except openai.APIStatusError as error:
+            raise self._status_error(error) from None
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            cause = self._endpoint.scrubbed(str(error.__cause__ or error))
+            raise _Failed(
+                "connection", f"{host} cannot be reached: {excerpt(cause) or type(error.__cause__).__name__}"
+            ) from None
+        try:
+            return read(text)
+        except EnvelopeError as error:
+            raise _Failed(
+                "http",
+                f"{host} answered {excerpt(str(error))}",
+                status=response.status_code,
+                hint="base_url in [llm] of xp.toml usually ends in /v1" if text.lstrip()[:1] == "<" else "",
+            ) from None
+
+    def _status_error(self, error: openai.APIStatusError) -> _Failed:
+        status, headers = error.status_code, error.response.headers
+        said = self._endpoint.scrubbed(reported(error.response.text))
+        return _Failed(
+            "http",
+            f"{self._endpoint.host} answered {status}: {excerpt(said)}",
+            status=status,
+            said=said[:MOST_SAID],
+            hint=_HINTS.get(status, ""),
+            wait=_wait(headers.get("retry-after", "")),
+            final=(status not in _TRANSIENT and status < 500) or headers.get("x-should-retry") == "false",
+        )
+
+
+class _Failed(Exception):  # noqa: N818  # it becomes a ChatError, or nothing
+    """One attempt."""
+
+    def __init__(  # noqa: PLR0913  # the facts of one attempt
+        self,
+        fault: Fault,
+        message: str,
+        *,
+        status: int = 0,
+        said: str = "",
+        hint: str = "",
+        wait: float | None = None,
+        final: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self._fault: Fault = fault
+        self._message = message
+        self._status = status
+        self._said = said
+        self._hint = hint
+        self._wait = wait
+        self._final = final
+
+    def pause(self, attempt: int) -> float | None:
+        """Return the seconds to wait before the next attempt; None where there is no use in one."""
+        if self._final or (self._wait is not None and self._wait > LONGEST_WAIT):
+            return None
+        if self._wait is not None:
+            return self._wait
+        # those that failed together do not come back together
+        return min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
+
+    def error(self, attempts: int) -> ChatError:
+        """Return the error for the caller."""
+        message, hint = self._message, self._hint
+        if self._wait is not None and self._wait > LONGEST_WAIT:
+            hint = f"it asks to wait for {self._wait:.0f} s; run it again then"
+        elif attempts > 1:
+            message = f"{message} ({attempts} attempts)"
+        return ChatError(self._fault, message, hint=hint, status=self._status, said=self._said)
+
+
+def _wait(header: str) -> float | None:
+    """Return the seconds of a Retry-After header, which has a number or a date; None where it has neither."""
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
