@@ -1,0 +1,70 @@
+"""What a sentence of a model must be like to stand in a page. A transcript may have dictated it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from xpstore.document import Document
+from xpstore.errors import DocumentError, InvalidNameError
+from xpstore.names import check_name, invisible_spans
+from xpstore.suspect import orders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.llm_learner.instance import Instances
+
+LONGEST = 300
+"""Characters of a lesson."""
+_BULLET = re.compile(r"^(?:[-*+•]|\d{1,2}[.)])\s+")
+_MARKUP = re.compile(
+    r"<{3,}|>{3,}|={5,}|<!--|-->|```|~~~|^#{1,6}\s|^\||^---|<\|?/?[a-z_]+\|?>", re.IGNORECASE
+)
+"""What means something to a page's reader or to a merge, and nothing in a sentence."""
+_SHOWN = 3  # findings that are told of each kind
+
+
+def tidy(text: str) -> str:
+    """Return the text in one line, NFC, without a bullet in front."""
+    return _BULLET.sub("", " ".join(unicodedata.normalize("NFC", text).split()))
+
+
+def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
+    """Yield why a tidy text cannot be a lesson, in sentences; `mark` is that of the question's data."""
+    if not any(map(str.isalpha, text)):
+        yield "it says nothing"
+        return
+    if len(text) > LONGEST:
+        yield f"it is longer than {LONGEST} characters"
+    if invisible_spans(text):
+        yield "it has characters that cannot be seen"
+    if (mark and mark in text) or _MARKUP.search(text) or not _is_item(text):
+        yield "it has markup: a lesson is one plain sentence"
+    for why in orders(text)[:_SHOWN]:
+        yield f"it {why}"
+    for found in instances.in_text(text)[:_SHOWN]:
+        yield f"'{found}' belongs to a single case: say it so that it holds for all"
+
+
+def name_of(text: str) -> str:
+    """Return the name of a page in the store's form. Raises InvalidNameError for a path and the like."""
+    return check_name("-".join(tidy(text).lower().split()))
+
+
+def is_name(text: str) -> bool:
+    """Say whether `name_of` has a name for the text."""
+    try:
+        name_of(text)
+    except InvalidNameError:
+        return False
+    return True
+
+
+def _is_item(text: str) -> bool:
+    try:
+        Document.build({}, [("Approach", [f"- {text}"])])
+    except DocumentError:
+        return False
+    return True
