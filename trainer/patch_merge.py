@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
+from trainer.similarity import TextSimilarity
 from xpstore.document import Document
 from xpstore.experience import MemoryFile, experience_uri
 from xpstore.model import Frozen
-from xpstore.search import similar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from trainer.similarity import Similarity
     from xpstore.experience import ExperienceSet
     from xpstore.gradient import PatchSemanticGradient
+    from xpstore.search import Hit
 
 # Merge input and output go to this logger at DEBUG: off the console unless somebody turns it on (RFC §10.3).
 trace = logging.getLogger("xpstore.trace.merge")
@@ -55,6 +57,11 @@ class PatchMergePatch(Frozen):
         return file.name
 
     @property
+    def gradient(self) -> str:
+        """The id of the gradient that it is."""
+        return str(self.metadata.get("gradient", ""))
+
+    @property
     def supersedes(self) -> tuple[str, ...]:
         """Older experiences that the patch replaces."""
         names = self.metadata.get("supersedes", [])
@@ -75,6 +82,12 @@ class PatchMergeContext(Frozen):
     """The current files of the targets and of what is superseded."""
     candidate_files: tuple[MemoryFile, ...]
     """Other files that may say the same."""
+    near: dict[str, tuple[str, ...]] = {}
+    """Target → files, among those above and the patches' own, that may say the same, best first."""
+    by_meaning: bool = False
+    """Whether those may say it in other words."""
+    names: frozenset[str] = frozenset()
+    """All pages of the policy: no new one may take such a name."""
     schema_: dict[str, JsonValue] = {}
     """JSON schema of `MergeOperation`, for mergers that ask a model."""
 
@@ -102,6 +115,8 @@ class MergeOperation(Frozen):
     content: str | None = None
     """The whole new text; None for a deletion."""
     reason: str = ""
+    gradients: tuple[str, ...] = ()
+    """Ids of the gradients that it comes from, beyond those that have its name as target."""
 
 
 class MergeRefusal(Frozen):
@@ -116,35 +131,56 @@ class MergeOutcome(Frozen):
 
     operations: tuple[MergeOperation, ...] = ()
     refused: tuple[MergeRefusal, ...] = ()
+    fallbacks: tuple[MergeRefusal, ...] = ()
+    """Targets that a model was asked about, and that were merged without it, and why."""
 
 
 class PatchMergeContextProvider:
     """Collects what a merger needs to see (RFC §10.2)."""
 
-    def __init__(self, patches: Sequence[PatchMergePatch], policy_set: ExperienceSet) -> None:
+    def __init__(
+        self,
+        patches: Sequence[PatchMergePatch],
+        policy_set: ExperienceSet,
+        similarity: Similarity | None = None,
+    ) -> None:
         self._patches = tuple(patches)
         self._set = policy_set
+        self._similarity = similarity or TextSimilarity()
 
-    def prefetch(self) -> PatchMergeContext:
+    async def prefetch(self) -> PatchMergeContext:
         """Return the required files first, then at most max(5, required) similar ones."""
         names = list(dict.fromkeys(n for p in self._patches for n in (p.target, *p.supersedes)))
         required = [MemoryFile(name=n, content=x.text) for n in names if (x := self._set.get(n))]
+        limit = max(5, len(required))
+        near = await self._near(limit * 2)  # the required ones are among the hits (RFC §10.2)
+        scores: dict[str, float] = {}
+        for hit in (hit for hits in near.values() for hit in hits if hit.name not in names):
+            scores[hit.name] = max(hit.score, scores.get(hit.name, 0.0))
+        chosen = sorted(scores, key=lambda name: (-scores[name], name))[:limit]
+        shown = {*names, *chosen}
         context = PatchMergeContext(
             patches=self._patches,
             required_files=tuple(required),
-            candidate_files=tuple(self._candidates(names, limit=max(5, len(required)))),
+            candidate_files=tuple(MemoryFile(name=n, content=self._set.by_name[n].text) for n in chosen),
+            near={name: tuple(h.name for h in hits if h.name in shown) for name, hits in near.items()},
+            by_meaning=self._similarity.by_meaning,
+            names=frozenset(self._set.by_name),
             schema_=MergeOperation.model_json_schema(),
         )
         trace.debug("merge input\n%s", context.render())
         return context
 
-    def _candidates(self, exclude: Sequence[str], limit: int) -> Iterator[MemoryFile]:
-        """Search for twice as many as are wanted: the required ones are among the hits (RFC §10.2)."""
-        documents = [(p.name, p.text) for p in self._set.policies]
-        query = "\n".join(dict.fromkeys(p.after_file.content for p in self._patches if p.after_file))
-        hits = similar(documents, query, limit * 2) if documents and query else []
-        chosen = [h.name for h in hits if h.name not in set(exclude)][:limit]
-        return (MemoryFile(name=n, content=x.text) for n in chosen if (x := self._set.get(n)))
+    async def _near(self, limit: int) -> dict[str, list[Hit]]:
+        """Search for each target by itself: a page is like one of them, and not like all of them together."""
+        wanted: dict[str, dict[str, None]] = {}
+        for patch in self._patches:
+            file = patch.after_file or patch.before_file  # what is deleted may have to go somewhere
+            if file is not None:
+                wanted.setdefault(patch.target, {})[file.content] = None
+        texts = {name: "\n".join(contents) for name, contents in wanted.items()}
+        pages = texts | {page.name: page.text for page in self._set.policies}
+        return await self._similarity.nearest(texts, pages, limit) if texts else {}
 
 
 def _fields(file: MemoryFile | None) -> dict[str, object]:

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from xpstore.gradient import PatchSemanticGradient
     from xpstore.plan import PolicyUpdatePlan, RolloutRef
 
+GRADIENTS = "gradients"
+"""Key of an item's metadata: ids of gradients whose statements went there, though it is not their target."""
 COLUMNS = 72  # the width of a commit message, by git's convention
 
 
 def independent_parts(plan: PolicyUpdatePlan) -> list[PolicyUpdatePlan]:
     """Return plans whose items belong together, sorted by name; gradients and rollouts go with their items.
 
-    Items belong together when one gradient touches both: as its target or as what it supersedes.
+    Items belong together when one gradient touches both: as its target, as what it supersedes, or because its
+    statements went there.
     """
     if not plan.items:
         return []
-    parts = [
-        _part(plan, names)
-        for names in _components([i.target_experience_name for i in plan.items], plan.gradients)
-    ]
+    parts = [_part(plan, names) for names in belonging_together(plan.items, plan.gradients)]
     return sorted(parts, key=lambda p: p.items[0].target_experience_name)
 
 
@@ -58,21 +58,42 @@ def _proposed(gradient: PatchSemanticGradient, plan: PolicyUpdatePlan) -> Policy
             "items": (item,),
             "gradients": (gradient,),
             "base_commit": gradient.base_commit or plan.base_commit,
-            "metadata": {},
+            "metadata": {key: value for key, value in plan.metadata.items() if key == "model"},
         }
     )
 
 
-def _components(names: Sequence[str], gradients: Iterable[PatchSemanticGradient]) -> list[set[str]]:
-    """Return the connected groups of names (union by gradients)."""
-    groups: list[set[str]] = [{n} for n in names]
+def belonging_together(
+    items: Sequence[PolicyPlanItem], gradients: Iterable[PatchSemanticGradient]
+) -> list[set[str]]:
+    """Return the names of the items in groups that one gradient or more connects."""
+    names = {item.target_experience_name for item in items}
+    groups: list[set[str]] = [{item.target_experience_name} for item in items]
     for gradient in gradients:
-        touched = {gradient.target_experience_name, *gradient.supersedes} & set(names)
+        went = {item.target_experience_name for item in items if gradient.id in _sources(item)}
+        touched = went | ({gradient.target_experience_name, *gradient.supersedes} & names)
         joined = [g for g in groups if g & touched]
         if len(joined) > 1:
             groups = [g for g in groups if not g & touched]
             groups.append(set().union(*joined))
     return groups
+
+
+def touching(
+    items: Iterable[PolicyPlanItem], gradients: Iterable[PatchSemanticGradient]
+) -> tuple[PatchSemanticGradient, ...]:
+    """Return the gradients that have a part in these items."""
+    names, went = set[str](), set[str]()
+    for item in items:
+        names.add(item.target_experience_name)
+        went |= _sources(item)
+    return tuple(g for g in gradients if g.id in went or names & {g.target_experience_name, *g.supersedes})
+
+
+def _sources(item: PolicyPlanItem) -> frozenset[str]:
+    """Return the ids of the gradients whose statements went to an item that is not their target."""
+    found = item.metadata.get(GRADIENTS)
+    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
 
 
 def _part(plan: PolicyUpdatePlan, names: set[str]) -> PolicyUpdatePlan:
@@ -82,7 +103,7 @@ def _part(plan: PolicyUpdatePlan, names: set[str]) -> PolicyUpdatePlan:
             key=lambda i: i.target_experience_name,
         )
     )
-    gradients = tuple(g for g in plan.gradients if names & {g.target_experience_name, *g.supersedes})
+    gradients = touching(items, plan.gradients)
     cited = {r for g in gradients for r in g.rollouts}
     rollouts = tuple(r for r in plan.rollouts if not gradients or r.id in cited)
     part = plan.model_copy(

@@ -252,17 +252,28 @@ def similar(documents: Sequence[tuple[str, str]], text: str, limit: int) -> list
     The score is the Jaccard similarity of the shingles, at least NEAR; 1 is the same wording. Names
     are not compared.
     """
-    texts = dict(documents)
-    wanted = shingles(text)
+    (hits,) = similar_to_each(documents, [text], limit)
+    return hits
+
+
+def similar_to_each(
+    documents: Sequence[tuple[str, str]], texts: Iterable[str], limit: int
+) -> Iterator[list[Hit]]:
+    """Yield for each text what `similar` returns; the documents are read once."""
+    known = dict(documents)
+    pieces: dict[str, frozenset[str]] = {}
     with Index.of(Document(*document) for document in documents) as index:
-        found = index.lookup(text, max(limit, _CANDIDATES))
-    hits = []
-    for name in (hit.name for hit in found):
-        other = shingles(texts[name])
-        score = len(wanted & other) / len(wanted | other)
-        if score >= NEAR:
-            hits.append(Hit(name, round(score, 6)))
-    return _best(hits, limit)
+        for text in texts:
+            wanted = shingles(text)
+            hits = []
+            for hit in index.lookup(text, max(limit, _CANDIDATES)):
+                if hit.name not in pieces:
+                    pieces[hit.name] = shingles(known[hit.name])
+                other = pieces[hit.name]
+                score = len(wanted & other) / len(wanted | other)
+                if score >= NEAR:
+                    hits.append(Hit(hit.name, round(score, 6)))
+            yield _best(hits, limit)
 
 
 def _best(hits: list[Hit], limit: int) -> list[Hit]:

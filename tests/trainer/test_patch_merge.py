@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from tests.trainer.doubles import page
 from trainer.patch_merge import PatchMergeContextProvider, PatchMergePatch
 from xpstore.experience import Experience, ExperienceSet, MemoryFile
 from xpstore.gradient import PatchSemanticGradient
+from xpstore.search import Hit
 
 
 def policy(*names):
@@ -22,6 +24,10 @@ def patch(before=None, after=None, name="a", **fields):
         **fields,
     )
     return PatchMergePatch.from_gradient(gradient)
+
+
+def prefetch(patches, policy_set, similarity=None):
+    return asyncio.run(PatchMergeContextProvider(patches, policy_set, similarity).prefetch())
 
 
 def test_only_fields_that_changed_are_shown():
@@ -52,15 +58,12 @@ def test_a_new_file_is_all_additions_and_a_deletion_all_removals():
 
 def test_the_content_stands_once_in_what_a_merger_reads():
     lesson = "A sentence that is in no other page."
-    provider = PatchMergeContextProvider([patch(after=page("a", lesson))], policy())
-    assert provider.prefetch().render().count(lesson) == 1
+    context = prefetch([patch(after=page("a", lesson))], policy())
+    assert context.render().count(lesson) == 1
 
 
 def test_targets_and_superseded_pages_are_required():
-    provider = PatchMergeContextProvider(
-        [patch(after=page("a", "x"), supersedes=("b",))], policy("a", "b", "c")
-    )
-    context = provider.prefetch()
+    context = prefetch([patch(after=page("a", "x"), supersedes=("b",))], policy("a", "b", "c"))
     assert [f.name for f in context.required_files] == ["a", "b"]
     assert "b" not in [f.name for f in context.candidate_files]
 
@@ -71,13 +74,47 @@ def test_candidates_are_looked_for_also_when_every_patch_is_an_update_and_bounde
     update = patch(
         before=everything.get("refund").text, after=page("refund", "Check the refund."), name="refund"
     )
-    context = PatchMergeContextProvider([update], everything).prefetch()
+    context = prefetch([update], everything)
     assert len(context.candidate_files) == 5  # max(5, one required file)
     assert "refund" not in [f.name for f in context.candidate_files]
 
 
 def test_input_is_traced_off_the_console(caplog, capsys):
     with caplog.at_level(logging.DEBUG, logger="xpstore.trace.merge"):
-        PatchMergeContextProvider([patch(after="- traced lesson\n")], policy()).prefetch()
+        prefetch([patch(after="- traced lesson\n")], policy())
     assert "traced lesson" in caplog.text
     assert capsys.readouterr() == ("", "")
+
+
+def test_each_target_is_looked_for_by_itself_in_a_batch_of_many():
+    """One page is like one edit of a batch, and next to nothing is like all edits together."""
+    words = ["apples", "bicycles", "curtains", "dolphins", "engines", "feathers", "guitars", "harbours"]
+    pages = [Experience(name=w, text=page(w, f"Count the {w} {w} of {w}.")) for w in words]
+    edits = [patch(after=page(f"new-{w}", f"Count all the {w} {w} of {w}."), name=f"new-{w}") for w in words]
+    context = prefetch(edits, ExperienceSet(root_uri="", policies=tuple(pages)))
+    assert len(context.candidate_files) == 5
+    assert {context.near[f"new-{f.name}"][0] for f in context.candidate_files} == {
+        f.name for f in context.candidate_files
+    }
+    assert context.names == frozenset(words)
+
+
+def test_edits_of_new_pages_are_near_each_other_and_a_similarity_can_be_given():
+    one, two = (patch(after=page(n, "Look at the bill twice."), name=n) for n in ("one", "two"))
+    assert prefetch([one, two], policy()).near == {"one": ("two",), "two": ("one",)}
+
+    class Meaning:
+        by_meaning = True
+
+        async def nearest(self, texts, pages, limit):
+            return {name: [Hit(other, 0.9) for other in pages if other != name] for name in texts}
+
+    context = prefetch([patch(after=page("a", "x"))], policy("z"), Meaning())
+    assert context.by_meaning
+    assert [f.name for f in context.candidate_files] == ["z"]
+
+
+def test_what_is_to_be_deleted_is_looked_for_as_well():
+    old = policy("refund", "refunds")
+    gone = patch(before=old.get("refund").text, name="refund")
+    assert prefetch([gone], old).near["refund"] == ("refunds",)

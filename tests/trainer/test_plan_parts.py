@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.trainer.doubles import page
-from trainer.plan_parts import independent_parts, refused_parts
+from trainer.plan_parts import GRADIENTS, independent_parts, refused_parts
 from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
@@ -92,3 +92,13 @@ def test_every_edit_that_was_refused_is_a_plan_of_its_own_on_its_own_base():
     assert first.plan_id != second.plan_id
     assert (first.run_id, first.metadata) == ("run-1", {})
     assert refused_parts([fine], PolicyUpdatePlan()) == []
+
+
+def test_pages_that_a_gradients_statements_went_to_stay_together():
+    one, two, three = (gradient(name, rollouts=(f"r-{name}",)) for name in ("a", "b", "c"))
+    split = item("a-more").model_copy(update={"metadata": {GRADIENTS: [one.id]}})
+    taken = item("d").model_copy(update={"metadata": {GRADIENTS: [two.id]}})
+    plan = PolicyUpdatePlan(items=(item("a"), split, taken, item("c")), gradients=(one, two, three))
+    parts = independent_parts(plan)
+    assert [[i.target_experience_name for i in p.items] for p in parts] == [["a", "a-more"], ["c"], ["d"]]
+    assert [p.gradients for p in parts] == [(one,), (three,), (two,)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xpstore.search import DamagedIndexError, Document, Hit, Index, similar
+from xpstore.search import DamagedIndexError, Document, Hit, Index, similar, similar_to_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +91,13 @@ def test_similar_separates_light_edits_from_other_pages():
     assert 0.5 < hits[0].score < 1
     assert names(similar(PAGES, "乘客要求退票时,先查询订单,确认有没有保险,再退款。", 1)) == ["退票"]
     assert similar(PAGES, PAGES[1][1], 1) == [Hit("refund-item", 1.0)]
+
+
+def test_many_texts_are_compared_in_one_go():
+    texts = [PAGES[1][1], "", PAGES[0][1]]
+    found = list(similar_to_each(PAGES, texts, 1))
+    assert found == [similar(PAGES, text, 1) for text in texts]
+    assert [names(hits) for hits in found] == [[PAGES[1][0]], [], [PAGES[0][0]]]
 
 
 def test_rarest_terms_win_over_frequent_ones():

@@ -6,17 +6,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from trainer.patch_merge import PatchMergeContextProvider, PatchMergePatch, trace
+from trainer.plan_parts import GRADIENTS, belonging_together, touching
 from xpstore.duplicates import Change, Shelf, find
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
     from trainer.context import PatchMergePolicyOptimizerContext
     from trainer.interfaces import PatchMerger
     from trainer.patch_merge import MergeOperation
+    from trainer.similarity import Similarity
     from xpstore.duplicates import Duplicate
     from xpstore.experience import ExperienceSet
     from xpstore.gradient import PatchSemanticGradient
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 class PatchMergePolicyOptimizer:
     """Gradients → one plan. The merger sees all of them at once; nothing is written."""
 
-    def __init__(self, merger: PatchMerger) -> None:
+    def __init__(self, merger: PatchMerger, similarity: Similarity | None = None) -> None:
         self._merger = merger
+        self._similarity = similarity
+        """What finds pages that may say the same; by their words where nobody says otherwise."""
 
     async def plan(
         self,
@@ -38,12 +42,14 @@ class PatchMergePolicyOptimizer:
         """Return the plan.
 
         `metadata["refused"]` names targets that could not be merged and why, or that say what another page
-        says where the context refuses that; `metadata["duplicates"]` has what is said twice.
+        says where the context refuses that; `metadata["duplicates"]` has what is said twice, and
+        `metadata["fallbacks"]` what was merged without the model that was asked, and why.
         """
         if not gradients:
             return PolicyUpdatePlan(run_id=context.run_id, base_commit=policy_set.snapshot_id or None)
         patches = [PatchMergePatch.from_gradient(g) for g in gradients]
-        outcome = await self._merger.merge(PatchMergeContextProvider(patches, policy_set).prefetch())
+        seen = await PatchMergeContextProvider(patches, policy_set, self._similarity).prefetch()
+        outcome = await self._merger.merge(seen)
         trace.debug("merge output\n%s", outcome.model_dump_json(indent=2))
         items = tuple(
             item for op in outcome.operations if (item := _item(op, gradients, policy_set)) is not None
@@ -51,12 +57,12 @@ class PatchMergePolicyOptimizer:
         refused = {r.name: r.reason for r in outcome.refused}
         repeated = _repeated(items, policy_set, context.duplicates)
         if context.duplicates.action == "refuse":
-            refused |= {one.page: one.sentence for one in repeated}
-            gone = refused.keys() | {
-                n for g in gradients if g.target_experience_name in refused for n in g.supersedes
-            }
+            gone = _unsaid(items, gradients, {one.page: one.sentence for one in repeated})
             items = tuple(item for item in items if item.target_experience_name not in gone)
+            refused |= gone
         metadata: dict[str, JsonValue] = {"refused": dict(refused)} if refused else {}
+        if outcome.fallbacks:
+            metadata["fallbacks"] = {one.name: one.reason for one in outcome.fallbacks}
         if repeated:
             metadata["duplicates"] = [dict(asdict(one)) for one in repeated]
         return PolicyUpdatePlan(
@@ -66,6 +72,21 @@ class PatchMergePolicyOptimizer:
             base_commit=policy_set.snapshot_id or None,
             metadata=metadata,
         )
+
+
+def _unsaid(
+    items: Sequence[PolicyPlanItem], gradients: Sequence[PatchSemanticGradient], said: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what is not planned where others say it: `said`, and what belongs together with it."""
+    gone: dict[str, str] = {}
+    for part in belonging_together(items, gradients):
+        if not part & said.keys():
+            continue
+        mine = [item for item in items if item.target_experience_name in part]
+        for name in sorted(part | {g.target_experience_name for g in touching(mine, gradients)}):
+            why = f"it belongs together with {', '.join(sorted(part & said.keys()))}"
+            gone[name] = said.get(name, why)
+    return gone
 
 
 def _repeated(
@@ -89,7 +110,14 @@ def _item(
     before = current.text if current else None
     if operation.content == before:
         return None
-    sources = [g for g in gradients if operation.name in (g.target_experience_name, *g.supersedes)]
+    sources = [
+        g
+        for g in gradients
+        if operation.name in (g.target_experience_name, *g.supersedes) or g.id in operation.gradients
+    ]
+    metadata: dict[str, JsonValue] = {"reason": operation.reason} if operation.reason else {}
+    if operation.gradients:
+        metadata[GRADIENTS] = list(operation.gradients)
     return PolicyPlanItem(
         kind="upsert_experience" if operation.kind == "upsert" else "delete_experience",
         target_experience_name=operation.name,
@@ -100,5 +128,5 @@ def _item(
         evidence_trajectory_uris=tuple(
             dict.fromkeys(uri for g in sources for uri in g.evidence_trajectory_uris)
         ),
-        metadata={"reason": operation.reason} if operation.reason else {},
+        metadata=metadata,
     )

@@ -6,7 +6,8 @@ from tests.trainer.doubles import page
 from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
 from trainer.context import PatchMergePolicyOptimizerContext
 from trainer.offline.merger import StatementMerger
-from trainer.patch_merge import MergeOutcome, MergeRefusal
+from trainer.patch_merge import MergeOperation, MergeOutcome, MergeRefusal
+from trainer.plan_parts import independent_parts
 from xpstore.experience import Experience, ExperienceSet, MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.settings import DuplicateSettings
@@ -119,3 +120,39 @@ def test_it_is_refused_where_the_store_says_so_and_the_rest_is_planned():
     assert "refund" in made.metadata["refused"]["new"]
     nobody = PatchMergePolicyOptimizerContext(duplicates=DuplicateSettings(action="ignore"))
     assert "duplicates" not in plan(edits, there, context=nobody).metadata
+
+
+class Unites:
+    """A merger that moves what an edit of `new` says to another page, and deletes a third."""
+
+    async def merge(self, context):
+        (patch,) = context.patches
+        return MergeOutcome(
+            operations=(
+                MergeOperation(
+                    kind="upsert", name="b", content=page("b", LESSON), gradients=(patch.gradient,)
+                ),
+                MergeOperation(kind="delete", name="old", gradients=(patch.gradient,)),
+            ),
+            fallbacks=(MergeRefusal(name="new", reason="refused twice"),),
+        )
+
+
+def test_an_item_knows_the_gradients_that_came_to_it_from_other_targets():
+    edit = gradient("new", None, page("new", LESSON), confidence=0.7)
+    there = policy(b=page("b", "x"), old=page("old", "y"))
+    made = plan([edit], there, Unites())
+    assert [i.metadata["gradients"] for i in made.items] == [[edit.id], [edit.id]]
+    assert {i.confidence for i in made.items} == {0.7}
+    assert made.metadata["fallbacks"] == {"new": "refused twice"}
+    assert len(independent_parts(made)) == 1
+
+
+def test_what_belongs_together_is_refused_together():
+    edit = gradient("new", None, page("new", LESSON))
+    there = policy(b=page("b", "x"), old=page("old", "y"), refund=page("refund", LESSON))
+    context = PatchMergePolicyOptimizerContext(duplicates=DuplicateSettings(action="refuse", threshold=0.7))
+    made = plan([edit], there, Unites(), context)
+    assert (made.items, made.gradients) == ((), ())
+    assert made.metadata["refused"]["old"] == "it belongs together with b"
+    assert set(made.metadata["refused"]) == {"b", "old", "new"}

@@ -22,8 +22,12 @@ def edit(before, after, *, name="a", supersedes=()):
 def merge(*gradients, **current):
     pages = tuple(Experience(name=n, text=t) for n, t in current.items())
     patches = [PatchMergePatch.from_gradient(g) for g in gradients]
-    context = PatchMergeContextProvider(patches, ExperienceSet(root_uri="", policies=pages)).prefetch()
-    return asyncio.run(StatementMerger().merge(context))
+    provider = PatchMergeContextProvider(patches, ExperienceSet(root_uri="", policies=pages))
+
+    async def merged():
+        return await StatementMerger().merge(await provider.prefetch())
+
+    return asyncio.run(merged())
 
 
 def test_every_block_of_a_new_page_is_kept():
