@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from trainer.asking.budget import Budget
     from trainer.asking.chat import Chat
-    from trainer.asking.question import Fault, Question, Stage
+    from trainer.asking.question import Fault, Question
     from trainer.asking.tape import Tape
+    from trainer.asking.vectors import Vectors
     from xpstore.settings import LlmSettings
 
 T = TypeVar("T", bound=Frozen)
@@ -56,6 +57,7 @@ class ModelAsker(Asker):
         settings: LlmSettings,
         budget: Budget,
         *,
+        vectors: Vectors | None = None,
         tape: Tape | None = None,
         answers: Answers | None = None,
         abilities: Abilities | None = None,
@@ -63,6 +65,8 @@ class ModelAsker(Asker):
         self.settings = settings
         self.budget = budget
         """What was used and what failed, by stage, is read from it."""
+        self.vectors = vectors
+        """Embeddings by the endpoint; None where the settings name no model for them."""
         self._chat = chat
         self._tape = tape
         self._answers = answers or Answers(None)
@@ -107,7 +111,7 @@ class ModelAsker(Asker):
             return None
         reply = ChatReply(text=text)
         try:
-            value = _value(question, reply)
+            value = _value(question, reply, last=True)
         except _Wrong:
             return None
         if self._tape and not self._tape.replays:
@@ -119,6 +123,7 @@ class ModelAsker(Asker):
     async def _answered(self, question: Question[T], request: ChatRequest, digest: str) -> Answer[T]:
         used = Usage()
         schema = schema_of(question.form)
+        usable: ChatReply | None = None
         for last in (False, True):
             try:
                 reply = await self._sent(request, schema)
@@ -127,10 +132,15 @@ class ModelAsker(Asker):
                 raise
             used += self.budget.usage_of(request, reply)
             try:
-                value = _value(question, reply)
+                value = _value(question, reply, last=last)
             except _Wrong as wrong:
+                if last and usable:  # better than the second one, which is not even of the form
+                    self._answers.keep(digest, usable.text)
+                    return Answer(_value(question, usable, last=True), used)
                 if last or wrong.fault == "refusal":
                     raise _failed(question, wrong, used) from None
+                if question.partial and wrong.fault == "wrong":
+                    usable = reply
                 request = _again(request, reply, wrong)
                 repaired = Usage(repaired=1)
                 self.budget.add(question.stage, repaired)
@@ -157,7 +167,7 @@ class ModelAsker(Asker):
 
     async def _metered(self, request: ChatRequest) -> ChatReply:
         """Send one request within the budget, and put down what it used and what came back."""
-        async with self.budget.call(request):
+        async with self.budget.call(self.budget.most(request)):
             reply = await self._exchanged(request)
             self.budget.add(request.stage, self.budget.usage_of(request, reply))
         return reply
@@ -176,7 +186,7 @@ class ModelAsker(Asker):
 def first_request(question: Question[T], model: str) -> ChatRequest:
     """Return the request that a question begins with. The schema is told too: not every endpoint shows it."""
     system = (
-        f"{system_text(question.stage, question.prompt.system)}\n\n"
+        f"{question.prompt.system}\n\n"
         "Answer with one JSON object that fits this schema, and with nothing else:\n"
         f"{schema_text(question.form)}"
     )
@@ -187,11 +197,6 @@ def first_request(question: Question[T], model: str) -> ChatRequest:
         messages=(Message(role="system", content=system), Message(role="user", content=question.content)),
         max_tokens=question.max_tokens,
     )
-
-
-def system_text(stage: Stage, instructions: str) -> str:
-    """Return the message of role system: the first line names the stage."""
-    return f"Stage: {stage}\n\n{instructions}"
 
 
 def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest:
@@ -206,8 +211,8 @@ def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest
     return request.model_copy(update={"messages": (*request.messages, *turns)})
 
 
-def _value(question: Question[T], reply: ChatReply) -> T:
-    """Return the value that the reply is. Raises _Wrong."""
+def _value(question: Question[T], reply: ChatReply, *, last: bool) -> T:
+    """Return the value of a reply; of the last one, a stage that can takes what is right. Raises _Wrong."""
     if reply.refusal or reply.finish_reason == "content_filter":
         why = f": {excerpt(reply.refusal)}" if reply.refusal else ""
         raise _Wrong("refusal", [f"it will not answer{why}"])
@@ -222,7 +227,7 @@ def _value(question: Question[T], reply: ChatReply) -> T:
         problems = [str(error)]
     else:
         problems = list(question.check(value))
-        if problems:
+        if problems and not (last and question.partial):
             raise _Wrong("wrong", problems)
         return value
     if cut:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 LONGEST = 300
 """Characters of a lesson."""
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,2}[.)])\s+")
-_MARKUP = re.compile(
-    r"<{3,}|>{3,}|={5,}|<!--|-->|```|~~~|^#{1,6}\s|^\||^---|<\|?/?[a-z_]+\|?>", re.IGNORECASE
-)
+_MARKUP = re.compile(r"<{3,}|>{3,}|={5,}|<!--|-->|```|~~~|^#{1,6}\s|^\||^---|<\||\|>|\[/?INST\]")
 """What means something to a page's reader or to a merge, and nothing in a sentence."""
 _SHOWN = 3  # findings that are told of each kind
 
