@@ -107,12 +107,13 @@ class Budget:
         return Usage(1, prompt, completion, self.cost(prompt, completion))
 
     @asynccontextmanager
-    async def call(self, request: ChatRequest) -> AsyncIterator[None]:
-        """Wait for a turn; within it the call may be made. Turns come in the order of asking.
+    async def call(self, most: Usage) -> AsyncIterator[None]:
+        """Wait for a turn for a call that uses so much at most; within it the call may be made.
 
+        Turns come in the order of asking.
         Raises AskError `budget` where what is left is not enough, also after the calls under way are done.
         """
-        waiting = _Waiting(loop := asyncio.get_running_loop(), loop.create_future(), self.most(request))
+        waiting = _Waiting(loop := asyncio.get_running_loop(), loop.create_future(), most)
         with self._lock:
             self._queue.append(waiting)
             self._admit()

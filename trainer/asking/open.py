@@ -9,6 +9,7 @@ from trainer.asking.abilities import Abilities
 from trainer.asking.answers import Answers
 from trainer.asking.asker import ModelAsker
 from trainer.asking.budget import Budget
+from trainer.asking.vectors import Vectors
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.asking.tape import Tape
+    from xpstore.git import Repo
     from xpstore.settings import LlmSettings
 
 
@@ -27,11 +29,12 @@ async def open_asker(
     answers: Path | None = None,
     again: bool = False,
     budget: Budget | None = None,
+    cache: Repo | None = None,
 ) -> AsyncIterator[ModelAsker]:
     """Yield an asker of the settings' model; its connections end with the context.
 
     `answers`: the store's folder of answers on record (`xpstore.derived.answers`); `again`: ask anew what is
-    on record there. `budget`: of a run that asks in several places. A tape that replays needs no endpoint,
+    on record there. `budget`: of a run that asks in several places. `cache`: where embeddings are kept. A tape that replays needs no endpoint,
     and no answers on record. Raises UsageError where no model is named, or the endpoint has no key.
     """
     if not settings.model:
@@ -40,16 +43,20 @@ async def open_asker(
         )
     budget = budget or Budget(settings)
     if tape is not None and tape.replays:
-        yield ModelAsker(tape, settings, budget, tape=tape)
+        yield ModelAsker(tape, settings, budget, vectors=Vectors(tape, budget, tape=tape), tape=tape)
         return
     from trainer.llm import OpenAIChat  # noqa: PLC0415  # half a second, of no use to a replay
 
     async with OpenAIChat(settings) as chat:
+        vectors = Vectors(chat, budget, tape=tape, cache=cache) if settings.embedding_model else None
         yield ModelAsker(
             chat,
             settings,
             budget,
+            vectors=vectors,
             tape=tape,
             answers=Answers(answers, again=again),
             abilities=Abilities(answers, chat.address),
         )
+        if vectors:
+            vectors.save()

@@ -6,6 +6,7 @@ are no headers in it and no keys. The same request has one file: what came last 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from trainer.asking.chat import Chat, ChatError, ChatReply
+from trainer.asking.chat import Chat, ChatError, ChatReply, Embedder
 from trainer.asking.question import AskError
 from xpstore.errors import RepositoryError, UsageError
 from xpstore.redact import Redactor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
     from trainer.asking.chat import ChatRequest
 
 SUFFIX = ".json"
+DIGITS = 40
+"""Of a digest, in the name of a file."""
 
 
-class Tape(Chat):
+class Tape(Chat, Embedder):
     """A folder of recordings, to write or to replay; in place of an endpoint where it is replayed."""
 
     def __init__(self, folder: Path, *, replays: bool = False) -> None:
@@ -80,19 +84,51 @@ class Tape(Chat):
         said: dict[str, JsonValue] = {"fault": error.fault, "message": error.message, "hint": error.hint}
         self._write(request, "error", {**said, "status": error.status})
 
+    async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
+        """Return the embeddings on record. Raises AskError `replay` where one is not there."""
+        return [self._vector(text_key(model, text)) for text in texts]
+
+    def _vector(self, key: bytes) -> tuple[float, ...]:
+        file = self._vector_file(key)
+        try:
+            values = json.loads(file.read_text("utf-8"))["vector"]
+            return tuple(float(value) for value in values)
+        except FileNotFoundError:
+            raise AskError("replay", f"{self._folder} has no embedding {file.stem}") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AskError("replay", f"{file} is not a recording: {type(error).__name__}") from error
+
+    def keep_vector(self, key: bytes, vector: Sequence[float]) -> None:
+        """Record an embedding, once. Raises RepositoryError where the disk says no."""
+        file = self._vector_file(key)
+        if not file.exists():
+            _put(file, json.dumps({"vector": list(vector)}))
+
     def _write(self, request: ChatRequest, kind: str, came: JsonValue) -> JsonValue:
         asked = request.model_dump(mode="json", exclude={"omit", "response_format"}, exclude_defaults=True)
         masked = Redactor().redact_json({"request": asked, kind: came})
-        file = self._file(request)
-        draft = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        try:
-            draft.write_text(json.dumps(masked, ensure_ascii=False, indent=1) + "\n", "utf-8")
-            draft.replace(file)
-        except OSError as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise RepositoryError(f"{file}: {error.strerror}", hint="the run is not recorded") from error
+        _put(self._file(request), json.dumps(masked, ensure_ascii=False, indent=1))
         return masked[kind] if isinstance(masked, dict) else None
 
+    def _vector_file(self, key: bytes) -> Path:
+        return self._folder / f"embed-{key.hex()[:DIGITS]}{SUFFIX}"
+
     def _file(self, request: ChatRequest) -> Path:
-        return self._folder / f"{request.stage}-{request.digest[:40]}{SUFFIX}"
+        return self._folder / f"{request.stage}-{request.digest[:DIGITS]}{SUFFIX}"
+
+
+def text_key(model: str, text: str) -> bytes:
+    """Return what names the embedding of a text: the SHA-256 of both."""
+    return hashlib.sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _put(file: Path, text: str) -> None:
+    """Write a file, whole or not at all. Raises RepositoryError."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        draft.write_text(f"{text}\n", "utf-8", "surrogatepass")
+        draft.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise RepositoryError(f"{file}: {error.strerror}", hint="the run is not recorded") from error
