@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from trainer.asking.chat import Embedder
     from trainer.asking.tape import Tape
     from xpstore.git import Repo
     from xpstore.settings import LlmSettings
 
 
 @asynccontextmanager
-async def open_asker(
+async def open_asker(  # noqa: PLR0913  # what a run brings along
     settings: LlmSettings,
     *,
     tape: Tape | None = None,
@@ -34,8 +35,10 @@ async def open_asker(
     """Yield an asker of the settings' model; its connections end with the context.
 
     `answers`: the store's folder of answers on record (`xpstore.derived.answers`); `again`: ask anew what is
-    on record there. `budget`: of a run that asks in several places. `cache`: where embeddings are kept. A tape that replays needs no endpoint,
-    and no answers on record. Raises UsageError where no model is named, or the endpoint has no key.
+    on record there. `budget`: of a run that asks in several places. `cache`: where embeddings are kept. A
+    tape that replays needs no endpoint, and no answers on record.
+
+    Raises UsageError where no model is named, or the endpoint has no key.
     """
     if not settings.model:
         raise UsageError(
@@ -43,12 +46,12 @@ async def open_asker(
         )
     budget = budget or Budget(settings)
     if tape is not None and tape.replays:
-        yield ModelAsker(tape, settings, budget, vectors=Vectors(tape, budget, tape=tape), tape=tape)
+        yield ModelAsker(tape, settings, budget, vectors=_vectors(tape, settings, budget, None), tape=tape)
         return
     from trainer.llm import OpenAIChat  # noqa: PLC0415  # half a second, of no use to a replay
 
     async with OpenAIChat(settings) as chat:
-        vectors = Vectors(chat, budget, tape=tape, cache=cache) if settings.embedding_model else None
+        vectors = _vectors(chat, settings, budget, tape, cache)
         yield ModelAsker(
             chat,
             settings,
@@ -60,3 +63,9 @@ async def open_asker(
         )
         if vectors:
             vectors.save()
+
+
+def _vectors(
+    embedder: Embedder, settings: LlmSettings, budget: Budget, tape: Tape | None, cache: Repo | None = None
+) -> Vectors | None:
+    return Vectors(embedder, budget, tape=tape, cache=cache) if settings.embedding_model else None
