@@ -71,7 +71,6 @@ STILL_TO_COME = {
     "RemoteCaseLoader",
     "RemoteRolloutExecutor",
     "SessionCommitPolicyTrainer",
-    "SingleTurnLLMRolloutExecutor",
     "StreamingPolicyTrainer",
 }
 

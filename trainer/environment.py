@@ -7,10 +7,11 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import entry_points
 from importlib.resources import files
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from xpstore.errors import UsageError
 from xpstore.hashing import content_id
+from xpstore.settings import LlmSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from trainer.asking.tape import Tape
     from trainer.interfaces import RolloutExecutor
     from xpstore.settings import EnvironmentSettings
 
@@ -68,6 +70,18 @@ class Environment(Protocol):
 
     def executor(self) -> RolloutExecutor:
         """Return an executor that bears concurrent calls, each with cases of its own."""
+        ...
+
+
+@runtime_checkable
+class NeedsModel(Protocol):
+    """An environment in which a model may act: where its options name none, it is the store's."""
+
+    def with_model(self, llm: LlmSettings, tape: Tape | None = None) -> Environment:
+        """Return the environment with the model of `[llm]` where it needs one.
+
+        `tape` records what the model is asked, or replays it. Raises UsageError where nobody names a model.
+        """
         ...
 
 
@@ -141,11 +155,19 @@ def world_id(settings: EnvironmentSettings) -> str:
     return f"{settings.name}#{content_id(options)[:8]}" if options and settings.name else settings.name
 
 
-def world_of(settings: EnvironmentSettings) -> World:
-    """Return the environment that a store names. Raises UsageError where it names none, and as above."""
+def world_of(
+    settings: EnvironmentSettings, llm: LlmSettings | None = None, tape: Tape | None = None
+) -> World:
+    """Return the environment that a store names, with the store's model where one acts in it.
+
+    Raises UsageError where it names none, where nobody names the model, and as above.
+    """
     if not settings.name:
         raise UsageError(
             "this store names no environment, so there is nothing to run its cases in",
             hint='write `[environment]` and `name = "…"` into xp.toml; `xp train FILE` needs none',
         )
-    return World(load_environment(settings.name, dict(settings.options)), world_id(settings))
+    environment = load_environment(settings.name, dict(settings.options))
+    if isinstance(environment, NeedsModel):
+        environment = environment.with_model(llm or LlmSettings(), tape)
+    return World(environment, world_id(settings))

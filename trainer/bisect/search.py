@@ -128,7 +128,7 @@ def prepare(location: Location, question: Question) -> Search:
     Raises UsageError: ends that are no ends, no environment, no such suite or case; NotFoundError.
     """
     config = location.config
-    world = world_of(config.environment)
+    world = world_of(config.environment, config.llm)
     suite = load_suites(location, config.main, question.suite)[question.suite]
     cases = chosen(suite, question.cases, question.suite)
     span = between(location, question.good, question.bad)

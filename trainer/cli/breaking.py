@@ -129,7 +129,7 @@ class Breaking:
         location = self._app.location()
         config = location.config
         what = Measurement(
-            world=world_of(config.environment),
+            world=world_of(config.environment, config.llm),
             suite="gate",
             cases=load_suites(location, config.main, "gate")["gate"],
             trials=config.evaluation.trials,

@@ -124,7 +124,7 @@ def command(  # noqa: PLR0913  # the options of the verb
         config = location.config
         name = suite or "test"
         what = Measurement(
-            world=world_of(config.environment),
+            world=world_of(config.environment, config.llm),
             suite=name,
             cases=chosen(load_suites(location, config.main, name)[name], cases, name)[:eval_limit],
             trials=trials or config.evaluation.trials,

@@ -38,7 +38,7 @@ def run_test(location: Location, against: str, given: Mapping[str, object], *, a
     with Stages("Nothing of it is kept.") as stages:
         found = asyncio.run(
             self_test(
-                world_of(config.environment),
+                world_of(config.environment, config.llm),
                 load_suites(location, commit, suite)[suite],
                 snapshot(location, commit),
                 policy,

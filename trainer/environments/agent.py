@@ -1,6 +1,6 @@
 """What an environment asks of an agent: see the conversation and the tools, say what comes next.
 
-An agent with a model takes the place of a scripted one behind the same two Protocols; nothing of a case, its
+An agent with a model takes the place of a scripted one behind the same Protocols; nothing of a case, its
 score or the environment's rules passes through them.
 """
 
@@ -13,9 +13,12 @@ from pydantic import JsonValue
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from trainer.asking.tape import Tape
     from trainer.domain import Message
+    from trainer.interfaces import RolloutExecutor
+    from xpstore.settings import LlmSettings
 
 
 class ToolSchema(Frozen):
@@ -55,4 +58,39 @@ class AgentMaker(Protocol):
 
         `training` allows it to try what it would not do otherwise.
         """
+        ...
+
+
+class Player(Protocol):
+    """Who acts in an environment. What decides its doings has a name here; nothing is open yet."""
+
+    @property
+    def name(self) -> str:
+        """Name and version of its agents, such as `scripted/1`."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model behind them; empty = none."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The options that change what its agents do, such as `slip_rate=0.03`."""
+        ...
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Modules outside of `trainer.environments` whose code decides what its agents do."""
+        ...
+
+    def with_model(self, llm: LlmSettings, tape: Tape | None = None) -> Player:
+        """Return the player with the store's model where it needs one and its options do not name it.
+
+        `tape` records what is asked, or replays it. Raises UsageError where nobody names a model.
+        """
+        ...
+
+    def executor(self, run: Callable[[AgentMaker], RolloutExecutor]) -> RolloutExecutor:
+        """Return an executor in which its agents act; `run` makes the environment's own for some agents."""
         ...

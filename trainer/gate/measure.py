@@ -190,7 +190,7 @@ def _question(location: Location, candidate: str, against: str, options: GateOpt
     suites = load_suites(location, against, policy.suite)
     trees = [evaluation.experiences_at(location, commit) for commit in (candidate, against)]
     what = Measurement(
-        world=world_of(config.environment),
+        world=world_of(config.environment, config.llm),
         suite=policy.suite,
         cases=suites[policy.suite],
         trials=policy.trials,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xpstore.experience import ExperienceSet
 
 MAX_TURNS = 40
+"""Replies of the agent in one conversation."""
 BUDGET = 4000
 """Tokens of experience that an agent is given, as `xp context` gives them."""
 SYSTEM = (
@@ -36,9 +37,13 @@ YES = "Yes, please go ahead."
 class OrderDeskExecutor:
     """RolloutExecutor of the order desk. Every call is independent of all others."""
 
-    def __init__(self, policy: Policy, agents: AgentMaker) -> None:
+    def __init__(
+        self, policy: Policy, agents: AgentMaker, *, turns: int = MAX_TURNS, budget: int = BUDGET
+    ) -> None:
         self._policy = policy
         self._agents = agents
+        self._turns = turns
+        self._budget = budget
         self._tools = schemas()
         self._read: tuple[ExperienceSet | None, dict[str, tuple[str, ...]]] = (None, {})
 
@@ -70,6 +75,7 @@ class OrderDeskExecutor:
                 "seed": context.seed,
                 "training": context.training,
                 "agent": self._agents.name,
+                **({"model": self._agents.model} if self._agents.model else {}),
             },
         )
 
@@ -80,14 +86,14 @@ class OrderDeskExecutor:
             found = {}
             self._read = policy_set, found
         if request not in found:
-            found[request] = tuple(page.text for page in read_for(policy_set, request, BUDGET).pages)
+            found[request] = tuple(page.text for page in read_for(policy_set, request, self._budget).pages)
         return found[request]
 
     async def _talk(self, agent: Agent, shop: Shop, messages: list[Message]) -> list[Done]:
         """Let the agent talk and act until it has nothing more to do; the conversation grows in place."""
         calls: list[Done] = []
         asked = False
-        for _ in range(MAX_TURNS):
+        for _ in range(self._turns):
             reply = await agent.reply(messages, self._tools)
             messages.append(_answered(shop, reply, calls))
             if reply.tools:

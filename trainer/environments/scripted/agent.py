@@ -13,10 +13,13 @@ from trainer.offline.grammar import CallAfter, DoCall
 from trainer.offline.masking import changes_something
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from trainer.environments.agent import ToolSchema
+    from trainer.asking.tape import Tape
+    from trainer.environments.agent import AgentMaker, ToolSchema
     from trainer.environments.scripted.habits import Habits
+    from trainer.interfaces import RolloutExecutor
+    from xpstore.settings import LlmSettings
 
 UNCLEAR = "I am sorry, I do not understand what you need."
 DECLINED = "I am sorry, we cannot do that."
@@ -26,13 +29,27 @@ ASK = "Shall I go ahead?"
 
 @dataclass(frozen=True)
 class ScriptedAgents:
-    """AgentMaker: agents with the same habits and whims of their own."""
+    """AgentMaker and Player: agents with the same habits and whims of their own."""
 
     habits: Habits
     slip_rate: float
 
     name = "scripted/1"
     model = ""
+    modules = ()
+
+    @property
+    def version(self) -> str:
+        """How often they slip."""
+        return f"slip_rate={self.slip_rate}"
+
+    def with_model(self, llm: LlmSettings, tape: Tape | None = None) -> ScriptedAgents:  # noqa: ARG002
+        """Return the same agents: no model is behind them."""
+        return self
+
+    def executor(self, run: Callable[[AgentMaker], RolloutExecutor]) -> RolloutExecutor:
+        """Return the environment's own executor: there is nothing to open."""
+        return run(self)
 
     def start(self, seed: str, *, training: bool) -> ScriptedAgent:
         """Return an agent; equal seeds and conversations give equal replies."""
