@@ -13,6 +13,7 @@ import random
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -26,6 +27,7 @@ from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from ssl import SSLContext
     from types import TracebackType
 
     from pydantic import JsonValue
@@ -112,6 +114,12 @@ def endpoint_of(settings: LlmSettings, environ: Mapping[str, str] = os.environ) 
     return endpoint
 
 
+@cache
+def _certificates() -> SSLContext:
+    """Return what connections are checked against. Reading it takes longer than anything else in a client."""
+    return httpx2.create_ssl_context()
+
+
 class OpenAIChat(Chat, Embedder):
     """An endpoint, open as long as the context lasts."""
 
@@ -124,7 +132,9 @@ class OpenAIChat(Chat, Embedder):
             base_url=self._endpoint.base_url or None,
             timeout=settings.timeout,
             max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=not self._endpoint.is_local),
+            http_client=openai.DefaultAsyncHttpxClient(
+                trust_env=not self._endpoint.is_local, verify=_certificates()
+            ),
         )
 
     @property
