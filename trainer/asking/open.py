@@ -31,12 +31,13 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
     again: bool = False,
     budget: Budget | None = None,
     cache: Repo | None = None,
+    abilities: Abilities | None = None,
 ) -> AsyncIterator[ModelAsker]:
     """Yield an asker of the settings' model; its connections end with the context.
 
     `answers`: the store's folder of answers on record (`xpstore.derived.answers`); `again`: ask anew what is
-    on record there. `budget`: of a run that asks in several places. `cache`: where embeddings are kept. A
-    tape that replays needs no endpoint, and no answers on record.
+    on record there. `budget` and `abilities`: of a run that opens its model in several places. `cache`:
+    where embeddings are kept. A tape that replays needs no endpoint, and no answers on record.
 
     Raises UsageError where no model is named, or the endpoint has no key.
     """
@@ -59,7 +60,7 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
             vectors=vectors,
             tape=tape,
             answers=Answers(answers, again=again),
-            abilities=Abilities(answers, chat.address),
+            abilities=abilities or Abilities(answers, chat.address),
         )
         if vectors:
             vectors.save()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from trainer.asking.abilities import Abilities
 from trainer.asking.budget import Budget
 from trainer.asking.open import open_asker
 from trainer.components.rollout_executor import LLMAgentRolloutExecutor
@@ -92,8 +93,8 @@ class LLMPlayer:
         return replace(self, settings=settings, tape=tape)
 
     def executor(self, run: Callable[[AgentMaker], RolloutExecutor]) -> RolloutExecutor:
-        """Return an executor whose calls share one budget."""
-        budget = Budget(self.settings)
-        open_model = partial(open_asker, self.settings, tape=self.tape, budget=budget)
+        """Return an executor whose calls share one budget, and what one has found out about the endpoint."""
+        budget, abilities = Budget(self.settings), Abilities()
+        open_model = partial(open_asker, self.settings, tape=self.tape, budget=budget, abilities=abilities)
         manner = Manner(self.settings.model, self.temperature, self.max_tokens)
         return LLMAgentRolloutExecutor(open_model, manner, run)

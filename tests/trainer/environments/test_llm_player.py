@@ -112,6 +112,15 @@ def test_one_budget_bounds_all_trials(llm_server):
         asyncio.run(executor.execute(CASES * 10, PAGES, CONTEXT))
 
 
+def test_what_the_endpoint_cannot_read_is_found_out_once(llm_server):
+    llm_server.rejects = frozenset({"seed"})
+    llm_server.on("act", "No.")
+    executor = desk(llm_server).executor()
+    for case in CASES:
+        asyncio.run(executor.execute([case], PAGES, CONTEXT))
+    assert ["seed" in seen.body for seen in llm_server.requests] == [True, False, False]
+
+
 def test_a_recording_replays_without_a_server(llm_server, tmp_path: Path):
     llm_server.on("act", clerk)
     first = play(desk(llm_server, Tape(tmp_path / "tape")))
