@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from trainer.asking.budget import Budget
     from trainer.asking.chat import Chat
-    from trainer.asking.question import Fault, Question
+    from trainer.asking.question import Fault, Question, Stage
     from trainer.asking.tape import Tape
     from trainer.asking.vectors import Vectors
     from xpstore.settings import LlmSettings
@@ -121,33 +121,38 @@ class ModelAsker(Asker):
         return Answer(value, used)
 
     async def _answered(self, question: Question[T], request: ChatRequest, digest: str) -> Answer[T]:
-        used = Usage()
+        """Ask, and once more with what is wrong about the answer."""
         schema = schema_of(question.form)
-        usable: ChatReply | None = None
-        for last in (False, True):
-            try:
-                reply = await self._sent(request, schema)
-            except AskError as error:
-                error.usage += used
-                raise
-            used += self.budget.usage_of(request, reply)
-            try:
-                value = _value(question, reply, last=last)
-            except _Wrong as wrong:
-                if last and usable:  # better than the second one, which is not even of the form
-                    self._answers.keep(digest, usable.text)
-                    return Answer(_value(question, usable, last=True), used)
-                if last or wrong.fault == "refusal":
-                    raise _failed(question, wrong, used) from None
-                if question.partial and wrong.fault == "wrong":
-                    usable = reply
-                request = _again(request, reply, wrong)
-                repaired = Usage(repaired=1)
-                self.budget.add(question.stage, repaired)
-                used += repaired
-            else:
-                self._answers.keep(digest, reply.text)
-                break
+        first = await self._sent(request, schema)
+        used = self.budget.usage_of(request, first)
+        try:
+            return self._accepted(digest, first, _value(question, first), used)
+        except _Wrong as wrong:
+            if wrong.fault == "refusal":
+                raise _failed(question, wrong, used) from None
+            request = _again(request, first, wrong)
+            # what only the check says no to is better than no answer, where the question says so
+            usable = first if question.partial and wrong.fault == "wrong" else None
+        repaired = Usage(repaired=1)
+        self.budget.add(question.stage, repaired)
+        used += repaired
+        try:
+            second = await self._sent(request, schema)
+        except AskError as error:
+            if usable:  # not kept: the next run may get a better one
+                return Answer(_value(question, usable, last=True), used)
+            error.usage += used
+            raise
+        used += self.budget.usage_of(request, second)
+        try:
+            return self._accepted(digest, second, _value(question, second, last=True), used)
+        except _Wrong as wrong:
+            if usable:
+                return self._accepted(digest, usable, _value(question, usable, last=True), used)
+            raise _failed(question, wrong, used) from None
+
+    def _accepted(self, digest: str, reply: ChatReply, value: T, used: Usage) -> Answer[T]:
+        self._answers.keep(digest, reply.text)
         return Answer(value, used)
 
     async def _sent(self, request: ChatRequest, schema: Mapping[str, JsonValue] | None) -> ChatReply:
@@ -199,6 +204,11 @@ def first_request(question: Question[T], model: str) -> ChatRequest:
     )
 
 
+def system_text(stage: Stage, instructions: str) -> str:
+    """Return a message of role system as prompts are: the first line names the stage."""
+    return f"Stage: {stage}\n\n{instructions}"
+
+
 def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest:
     """Return the request with what came back and what is wrong about it."""
     shown = reply.text if len(reply.text) <= SHOWN else f"{reply.text[:SHOWN]} […]"
@@ -211,7 +221,7 @@ def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest
     return request.model_copy(update={"messages": (*request.messages, *turns)})
 
 
-def _value(question: Question[T], reply: ChatReply, *, last: bool) -> T:
+def _value(question: Question[T], reply: ChatReply, *, last: bool = False) -> T:
     """Return the value of a reply; of the last one, a stage that can takes what is right. Raises _Wrong."""
     if reply.refusal or reply.finish_reason == "content_filter":
         why = f": {excerpt(reply.refusal)}" if reply.refusal else ""

@@ -10,6 +10,8 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING
 
+from trainer.asking.quoting import excerpt
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -49,9 +51,14 @@ def schema_text(form: type[Frozen]) -> str:
 def problems_of(error: ValidationError) -> list[str]:
     """Return what is wrong with an answer, in sentences for the model; nothing of what it wrote."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(str, item['loc'])) or 'the answer'}: {item['msg']}" for item in found]
+    told = [f"{_place(item['loc'])}: {item['msg']}" for item in found]
     more = len(told) - MOST_PROBLEMS
     return [*told[:MOST_PROBLEMS], f"and {more} more"] if more > 0 else told
+
+
+def _place(path: tuple[int | str, ...]) -> str:
+    """Return where in an answer; the names of properties may be the model's own."""
+    return excerpt(".".join(map(str, path))) or "the answer"
 
 
 def _inlined(
