@@ -1,4 +1,7 @@
-"""Holds back plans whose text gives orders or carries a secret: drafts, with the reason on the plan."""
+"""Holds back plans whose text gives orders or carries a secret, or that a recording with orders in it taught.
+
+Their pages are drafts, and the reason is on the plan.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,36 @@ from typing import TYPE_CHECKING
 
 from xpstore.document import Document
 from xpstore.redact import find_secrets
-from xpstore.suspect import orders
+from xpstore.suspect import instructions, orders
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trainer.domain import Message, Rollout
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
+
+SUSPECT = "suspect"
+"""Key of a gradient's metadata: why what it was learned from is not to be trusted. A model read it."""
+
+
+def why_suspect(rollouts: Iterable[Rollout]) -> str:
+    """Return what orders the users and the tools of these rollouts give to whoever learns from them."""
+    texts = (text for r in rollouts for m in r.messages for text in _said(m))
+    return "; ".join(dict.fromkeys(why for text in texts for why in instructions(text)))
+
+
+def _said(message: Message) -> list[str]:
+    if message.role in {"system", "developer", "assistant"}:
+        return [t.tool_output for t in message.tools]
+    return [message.text, *(t.tool_output for t in message.tools)]
 
 
 def held_back(plan: PolicyUpdatePlan) -> PolicyUpdatePlan:
     """Return the plan; with suspect text its pages become drafts, which no agent is given, and it says why.
 
-    Only what the plan adds counts: what a person let in before is not questioned again.
+    Of the text, only what the plan adds counts: what a person let in before is not questioned again.
     """
-    found = {item.target_experience_name: _reasons(item) for item in plan.items}
+    found = {i.target_experience_name: [*_reasons(i), *_sources(plan, i)] for i in plan.items}
     if not any(found.values()):
         return plan
     items = tuple(_as_draft(i) if found[i.target_experience_name] else i for i in plan.items)
@@ -32,6 +53,14 @@ def _reasons(item: PolicyPlanItem) -> list[str]:
     texts = [*added, str(front.get("description", ""))]
     secrets = [f"holds what looks like a secret ({s.kind})" for t in texts for s in find_secrets(t)]
     return [*(why for text in texts for why in orders(text)), *secrets]
+
+
+def _sources(plan: PolicyUpdatePlan, item: PolicyPlanItem) -> list[str]:
+    """Return what is wrong with the recordings behind the edits of an item."""
+    name = item.target_experience_name
+    edits = [g for g in plan.gradients if name in (g.target_experience_name, *g.supersedes)]
+    found = dict.fromkeys(str(why) for g in edits if (why := g.metadata.get(SUSPECT)))
+    return [f"was learned from a recording that {why}" for why in found]
 
 
 def _as_draft(item: PolicyPlanItem) -> PolicyPlanItem:
