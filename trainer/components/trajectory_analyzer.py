@@ -31,7 +31,8 @@ class TrajectoryRolloutAnalyzer:
         evaluation = rollout.evaluation
         source = "rollout"
         if evaluation is None and self._evaluator is not None:
-            evaluation, source = await self._evaluator.evaluate(rollout), "evaluator"
+            evaluation = await self._evaluator.evaluate(rollout)
+            source = "evaluator"
         if evaluation is None and not context.fallback:
             raise UnscoredError("the rollout has no evaluation")
         trajectories = await self._extractor.extract(rollout, evaluation)

@@ -63,12 +63,14 @@ class RubricJudge:
     salt: str = ""
     """Of the marks around quoted data, such as the store's id."""
 
-    async def evaluate(self, rollout: Rollout) -> RubricEvaluation:
-        """Return how the rollout came out against its case's rubric.
+    async def evaluate(self, rollout: Rollout) -> RubricEvaluation | None:
+        """Return how the rollout came out against its case's rubric; None where that has no criteria.
 
         Raises AskError where the model gives no answer, ComponentError as `trainer.rubric.evaluate`.
         """
         rubric, results = rollout.case.rubric, list[CriterionResult]()
+        if not rubric.criteria:
+            return None
         whole = whole_text(rollout.messages)
         for start in range(0, len(rubric.criteria), AT_ONCE):
             criteria = rubric.criteria[start : start + AT_ONCE]

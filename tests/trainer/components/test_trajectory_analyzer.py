@@ -34,8 +34,14 @@ def test_then_the_evaluators_and_the_extractor_sees_it():
     assert analysis.metadata["evaluation_source"] == "evaluator"
 
 
-def test_without_any_score_a_rollout_with_a_note_has_passed():
-    analysis = analyze(rollout(passed=None))
+class Unable:
+    async def evaluate(self, rollout):
+        return None
+
+
+@pytest.mark.parametrize("evaluator", [None, Unable()])
+def test_without_any_score_a_rollout_with_a_note_has_passed(evaluator):
+    analysis = analyze(rollout(passed=None), evaluator)
     assert (analysis.evaluation.passed, analysis.evaluation.score) == (True, 1.0)
     assert analysis.trajectories[0].outcome == "unknown"
     assert analysis.metadata["evaluation_source"] == "fallback"
