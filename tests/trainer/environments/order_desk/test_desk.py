@@ -19,7 +19,7 @@ DECIDES_NOTHING = {
     *("xpstore", "xpstore.errors", "xpstore.failures", "xpstore.gitcli", "xpstore.guards", "xpstore.hashing"),
     *("xpstore.collecting", "xpstore.derived", "xpstore.layout", "xpstore.pages", "xpstore.snapshot"),
     *("xpstore.gradient", "xpstore.model", "xpstore.plan", "xpstore.trajectory"),
-    *("xpstore.merge_order", "xpstore.merge_statements", "xpstore.merged_page"),
+    *("xpstore.merge_order", "xpstore.merge_statements", "xpstore.merged_page", "xpstore.settings"),
 }
 """What the desk loads beside: errors, values of training, and how pages come out of git (their bytes are in
 the key of a score)."""
