@@ -1,7 +1,11 @@
-"""The learner without a model, put together for a branch of a store: `xp train` in both of its forms."""
+"""The learners, put together for a branch of a store: `xp train` in both of its forms.
+
+The one without a model is there at once; the one with a model lives as long as its connections.
+"""
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from trainer.components.gradient_estimator import ExperienceGradientEstimator
@@ -12,29 +16,61 @@ from trainer.components.policy_updater import DryRunPolicyUpdater, GitPolicyUpda
 from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.engine import PolicyTrainingEngine
 from trainer.journal import GitJournal
+from trainer.llm_learner.claims import learner_name
 from trainer.offline.editor import OfflineEditor
 from trainer.offline.extractor import OfflineExtractor
 from trainer.offline.merger import StatementMerger
+from trainer.strategies import Strategies
+from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from trainer.context import ApplyContext
     from trainer.rollouts import Progress
     from trainer.store_door import StoreDoor
+    from trainer.strategies import ModelChoice
+    from xpstore.config import StoreConfig
     from xpstore.settings import Limits
 
-LEARNER = OfflineEditor.learner
+
+def learner_of(config: StoreConfig, choice: ModelChoice | None) -> str:
+    """Return the learner's name and version, without connecting to anything. Raises UsageError: no model."""
+    return learner_name(choice.settings(config).model) if choice else OfflineEditor.learner
 
 
-def offline_trainer(
-    door: StoreDoor, target: ApplyContext, *, preview: Limits | None = None, progress: Progress | None = None
+@asynccontextmanager
+async def learning(
+    door: StoreDoor, choice: ModelChoice | None, *, again: bool = False
+) -> AsyncIterator[Strategies]:
+    """Open the learner of this choice; None = the one without a model. `again` asks anew what is on record.
+
+    Raises UsageError where no model is named, there is no key, or nothing to replay.
+    """
+    if choice is None:
+        yield Strategies(OfflineExtractor(), OfflineEditor(), StatementMerger())
+        return
+    del door, again
+    raise UsageError("there is no learner with a model in this version")
+
+
+def trainer_of(
+    door: StoreDoor,
+    target: ApplyContext,
+    strategies: Strategies,
+    *,
+    preview: Limits | None = None,
+    progress: Progress | None = None,
 ) -> BatchPolicyTrainer:
     """Return the trainer of the target's branch; with `preview` (the store's limits) it writes nothing."""
+    updater = DryRunPolicyUpdater(preview) if preview else GitPolicyUpdater(door, strategies.resolver)
     engine = PolicyTrainingEngine(
-        analyzer=TrajectoryRolloutAnalyzer(OfflineExtractor()),
-        estimator=ExperienceGradientEstimator(OfflineEditor()),
-        optimizer=PatchMergePolicyOptimizer(StatementMerger()),
-        updater=DryRunPolicyUpdater(preview) if preview else GitPolicyUpdater(door),
+        analyzer=TrajectoryRolloutAnalyzer(strategies.extractor, strategies.evaluator),
+        estimator=ExperienceGradientEstimator(strategies.editor),
+        optimizer=PatchMergePolicyOptimizer(strategies.merger),
+        updater=updater,
         policy=BranchPolicy(door, target.branch, target.start),
         progress=progress,
+        model=strategies.model,
     )
     return BatchPolicyTrainer(engine, GitJournal(door, target.branch, dry_run=preview is not None))

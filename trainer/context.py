@@ -42,6 +42,8 @@ class TrajectoryAnalyzerContext(Frozen):
     """For `TrajectoryRolloutAnalyzer`."""
 
     run_id: str = ""
+    parallel: int | None = None
+    """How many rollouts are analysed at once; None = as the pipeline says."""
     fallback: bool = True
     """Whether a rollout that nobody scored counts as passed where there is something to note (RFC §6.4)."""
 
@@ -99,4 +101,4 @@ class PipelineContext(Frozen):
     time_limit: float | None = None
     """Seconds that one rollout may take; None = no limit."""
     parallel: int = 8
-    """How many rollouts are analysed or executed at once."""
+    """How many rollouts are executed at once; analysed, too, where the analysis does not say."""

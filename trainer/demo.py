@@ -1,4 +1,4 @@
-"""`xp demo`: a real store from the sample files, measured, trained, gated, landed. No key, no model.
+"""`xp demo`: a real store from the sample files, measured, trained, gated, landed. Without a key, if need be.
 
 The order desk (trainer/environments/order_desk) is the agent's world; its cases and some first experiences
 are plain files. Another seed is another company: other rules, other cases.
@@ -29,11 +29,16 @@ if TYPE_CHECKING:
     from trainer.gate.measure import Gated
     from trainer.report import LoopReport, Stage
     from trainer.rollouts import Progress
+    from trainer.strategies import ModelChoice
     from xpstore.landing import LandingResult
 
 
 QUICK = LoopOptions(evaluate=False)
 """For something that can be broken: the same lessons, and no scores before and after."""
+
+
+FEW = LoopOptions(trials=2)
+"""For a learner whose every reading is paid for: as many attempts as can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,11 @@ class Demo:
     def has_landed(self) -> bool:
         """Whether main has what was learned."""
         return self.landed is not None and self.landed.state == "landed"
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether what was learned waits for a person to read it."""
+        return self.landed is not None and self.landed.state == "suspect"
 
 
 def sample() -> Path:
@@ -89,11 +99,12 @@ async def run_demo(
     where: Path,
     options: LoopOptions | None = None,
     *,
+    choice: ModelChoice | None = None,
     say: Callable[[Stage], None] | None = None,
     progress: Progress | None = None,
 ) -> Demo:
     """Measure, train, measure again, and land what was learned, if the gate accepts it."""
-    report = await train_loop(where, options or LoopOptions(), say=say, progress=progress)
+    report = await train_loop(where, options or LoopOptions(), choice=choice, say=say, progress=progress)
     if not report.changed:
         return Demo(report, None, None)
     gate = LandingGate(where, progress=progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from trainer.domain import EditResult, RolloutFailure
-from trainer.errors import ComponentError
+from trainer.errors import ComponentError, CutOffError
 from trainer.plan_parts import refused_parts
 from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan, RolloutRef
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trainer.domain import Rollout, RolloutAnalysis
     from trainer.interfaces import (
         GradientEstimator,
+        ModelBehind,
         PolicyHandle,
         PolicyOptimizer,
         PolicyUpdater,
@@ -54,12 +55,15 @@ class PolicyTrainingEngine:
         updater: PolicyUpdater,
         policy: PolicyHandle,
         progress: Callable[[str, int, int], None] | None = None,
+        model: ModelBehind | None = None,
     ) -> None:
+        """`model` is what the parts ask, where they ask one."""
         self._analyzer = analyzer
         self._estimator = estimator
         self._optimizer = optimizer
         self._updater = updater
         self._policy = policy
+        self._model = model
         self._progress = progress or (lambda _stage, _done, _total: None)
 
     @property
@@ -75,7 +79,7 @@ class PolicyTrainingEngine:
             "analyze",
             rollouts,
             lambda r: self._analyzer.analyze(r, context.analysis_context),
-            context.parallel,
+            context.analysis_context.parallel or context.parallel,
         )
         failures = [
             _failure(r, o) for r, o in zip(rollouts, outcomes, strict=True) if isinstance(o, Exception)
@@ -117,15 +121,25 @@ class PolicyTrainingEngine:
     ) -> Planned:
         """Plan on the policy as it is now, apply, and plan again when it moved meanwhile.
 
-        Raises ComponentError when the policy keeps moving; the last plan is kept.
+        Raises ComponentError when the policy keeps moving; the last plan is kept. Raises CutOffError where
+        the model went away before all was answered: what it would have said of the rest belongs to the plan.
         """
         refs = {a.rollout.id: _ref(a) for a in analyses}
         for _ in range(PLAN_ATTEMPTS):
             latest = await self._policy.reload()
             bare = await self._optimizer.plan(gradients, latest, context.optimization_context)
+            if self._model and (why := await self._model.cut_off()):
+                raise CutOffError(
+                    why, hint="what was answered is on record: the same command asks for the rest"
+                )
             cited = dict.fromkeys(r for g in bare.gradients for r in g.rollouts)
+            account = {"model": self._model.as_json()} if self._model else {}
             plan = bare.model_copy(
-                update={"learner": self.learner, "rollouts": tuple(refs[r] for r in sorted(cited))}
+                update={
+                    "learner": self.learner,
+                    "rollouts": tuple(refs[r] for r in sorted(cited)),
+                    "metadata": {**bare.metadata, **account},
+                }
             )
             result = await self._updater.apply(plan, latest, context.apply_context)
             if not result.conflict:

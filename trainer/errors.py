@@ -2,6 +2,7 @@
 
 XpError
 ├── ComponentError        a component broke its contract, or every rollout failed (exit 1)
+│   └── CutOffError       the model went away before all was answered
 └── UsageError
     └── RolloutError      rollouts that cannot be trained on, such as one without a case (exit 2)
 """
@@ -13,6 +14,10 @@ from xpstore.errors import UsageError, XpError
 
 class ComponentError(XpError):
     """A component returned what its contract forbids."""
+
+
+class CutOffError(ComponentError):
+    """What the strategies ask is no longer there; what was answered is on record."""
 
 
 class RolloutError(UsageError):

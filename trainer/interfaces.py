@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from pydantic import JsonValue
+
     from trainer.context import (
         ApplyContext,
         ExecutionContext,
@@ -58,8 +60,8 @@ class RolloutExecutor(Protocol):
 class RolloutEvaluator(Protocol):
     """Scores a rollout that its environment did not score."""
 
-    async def evaluate(self, rollout: Rollout) -> RubricEvaluation:
-        """Return how the rollout came out against its case's rubric."""
+    async def evaluate(self, rollout: Rollout) -> RubricEvaluation | None:
+        """Return how the rollout came out against its case's rubric; None where that says nothing of it."""
         ...
 
 
@@ -190,6 +192,18 @@ class PatchMerger(Protocol):
 
     async def merge(self, context: PatchMergeContext) -> MergeOutcome:
         """Return the operations, and what was refused with the reason. Every patch is in one of both."""
+        ...
+
+
+class ModelBehind(Protocol):
+    """The model that the strategies of a learner ask, as the engine sees it."""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return what it was asked for so far, for the record of a plan."""
+        ...
+
+    async def cut_off(self) -> str:
+        """Return why it is no longer there though it was needed; "" where it is, or was not."""
         ...
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.assembly import LEARNER, offline_trainer
+from trainer.assembly import learner_of, learning, trainer_of
 from trainer.components.case_loader import ListCaseLoader
 from trainer.components.memory_store import ExperienceSetLoader
 from trainer.components.snapshotter import CommitSnapshotter
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from trainer.report import EpochStage, EvaluationStage, Stage
     from trainer.results import TrainEpochResult
     from trainer.rollouts import Progress
+    from trainer.strategies import ModelChoice
     from xpstore.location import Location
-    from xpstore.settings import DuplicateSettings
+    from xpstore.settings import DuplicateSettings, LlmSettings
 
 
 class LoopOptions(Frozen):
@@ -74,6 +75,8 @@ class Run:
     measurement: Measurement | None
     """How it is measured before and after; None = not at all."""
     duplicates: DuplicateSettings
+    llm: LlmSettings | None = None
+    """The model that learns; None = the learner has none."""
 
     @property
     def context(self) -> PipelineContext:
@@ -91,29 +94,32 @@ class Run:
         )
 
 
-async def prepare(door: StoreDoor, options: LoopOptions) -> Run:
-    """Return the run that these options name. Writes and executes nothing.
+async def prepare(door: StoreDoor, options: LoopOptions, choice: ModelChoice | None = None) -> Run:
+    """Return the run that these options name, with this learner. Writes, executes and asks nothing.
 
-    Raises UsageError: no environment, no cases, a case that is in two suites, more rollouts than can be kept.
+    Raises UsageError: no environment, no cases, a case that is in two suites, more rollouts than can be kept,
+    no model.
     """
-    return await door.call(lambda location: _prepare(location, options))
+    return await door.call(lambda location: _prepare(location, options, choice))
 
 
-async def train_loop(
+async def train_loop(  # noqa: PLR0913  # the options of the verb
     location: Path,
     options: LoopOptions,
     *,
     store: str | None = None,
+    choice: ModelChoice | None = None,
     say: Callable[[Stage], None] | None = None,
     progress: Progress | None = None,
 ) -> LoopReport:
     """Train on the store's own cases; `say` hears of every stage as it ends. Raises XpError.
 
-    What was recorded and committed before an error or an interrupt stays.
+    Without a `choice`, the learner without a model learns. What was recorded and committed before an error or
+    an interrupt stays.
     """
     heard = say or (lambda _: None)
-    async with StoreDoor(location, store) as door:
-        run = await prepare(door, options)
+    async with StoreDoor(location, store) as door, learning(door, choice) as strategies:
+        run = await prepare(door, options, choice)
 
         async def measured(stage: str, epoch: int, commit: str) -> EvaluationStage | None:
             if run.measurement is None:
@@ -128,7 +134,7 @@ async def train_loop(
         pipeline = OfflinePolicyOptimizationPipeline(
             snapshotter=CommitSnapshotter(),
             rollout_executor=run.world.environment.executor(),
-            policy_trainer=offline_trainer(door, run.target, progress=progress),
+            policy_trainer=trainer_of(door, run.target, strategies, progress=progress),
             journal=GitJournal(door, run.target.branch),
             progress=progress,
         )
@@ -139,7 +145,8 @@ async def train_loop(
             heard(epochs[-1])
 
         policy_set = await ExperienceSetLoader(door).load(run.start)
-        result = await pipeline.train(ListCaseLoader(run.cases), policy_set, run.context, on_epoch=on_epoch)
+        context = strategies.tuned(run.context)
+        result = await pipeline.train(ListCaseLoader(run.cases), policy_set, context, on_epoch=on_epoch)
         after = result.policy_set.snapshot_id
         final = await measured("final_eval", len(epochs), after)
     return LoopReport(
@@ -152,6 +159,7 @@ async def train_loop(
         final=final,
         delta=delta_of(baseline, final),
         stopped=result.stopped,
+        model=strategies.model.use() if strategies.model else None,
     )
 
 
@@ -169,9 +177,10 @@ def _free_run_id(location: Location, start: str, name: list[JsonValue]) -> str:
         name = [*name, tip]
 
 
-def _prepare(location: Location, options: LoopOptions) -> Run:
+def _prepare(location: Location, options: LoopOptions, choice: ModelChoice | None) -> Run:
     config = location.config
-    world = world_of(config.environment)
+    learner = learner_of(config, choice)
+    world = world_of(config.environment, config.llm)
     suites = load_suites(location, config.main, "train", *(["test"] if options.evaluate else []))
     start = location.resolve(config.main)
     cases = tuple(suites["train"][: options.train_limit])
@@ -180,7 +189,7 @@ def _prepare(location: Location, options: LoopOptions) -> Run:
     who = world.environment
     name: list[JsonValue] = [
         experiences_at(location, start),
-        *(suite_digest(cases), options.trials, seed, LEARNER),
+        *(suite_digest(cases), options.trials, seed, learner),
         *(world.id, who.agent, who.model, who.simulator, who.version),
     ]
     run_id = _free_run_id(location, start, name)
@@ -202,4 +211,5 @@ def _prepare(location: Location, options: LoopOptions) -> Run:
         cases=cases,
         measurement=measurement if options.evaluate else None,
         duplicates=config.duplicates,
+        llm=choice.settings(config) if choice else None,
     )

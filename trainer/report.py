@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from trainer.model_use import ModelUse
 from trainer.results import Scores
 from trainer.train_report import TrainReport, train_report
 from xpstore.evaluation import TrialFailure, wilson
@@ -141,6 +142,8 @@ class LoopReport(Frozen):
     baseline: EvaluationStage | None = None
     epochs: tuple[EpochStage, ...] = ()
     final: EvaluationStage | None = None
+    model: ModelUse | None = None
+    """What the model was asked that learned; None where none was."""
     delta: float | None = None
     """Final minus baseline accuracy, as a fraction."""
     stopped: str = ""

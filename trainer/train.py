@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.assembly import LEARNER, offline_trainer
+from trainer.assembly import learner_of, learning, trainer_of
 from trainer.components.memory_store import BranchPolicy
 from trainer.components.policy_trainer import train_from_rollouts
 from trainer.context import ApplyContext, PatchMergePolicyOptimizerContext, PipelineContext
+from trainer.domain import RolloutTrainingResult
 from trainer.intake import take_in
 from trainer.journal import GitJournal
+from trainer.model_estimate import estimate
 from trainer.store_door import StoreDoor
 from trainer.train_report import train_report
 from xpstore.hashing import content_id
+from xpstore.plan import PolicyApplyResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from trainer.domain import Rollout
+    from trainer.model_estimate import ModelEstimate
+    from trainer.strategies import ModelChoice
     from trainer.train_report import TrainReport
+    from xpstore.settings import LlmSettings
 
 
 async def train_files(  # noqa: PLR0913  # the options of `xp train`
@@ -29,19 +36,22 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     branch: str | None = None,
     dry_run: bool = False,
     again: bool = False,
+    choice: ModelChoice | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> TrainReport:
-    """Train the offline learner on files of rollouts. Raises XpError; nothing is half-written.
+    """Train a learner on files of rollouts; without a `choice`, the one without a model. Raises XpError.
 
-    Without `branch` the run has a branch of its own, `train/<run>`; the run id is a hash of what is trained,
-    so the same files make the same branch.
+    Nothing is half-written. Without `branch` the run has a branch of its own, `train/<run>`; the run id is a
+    hash of what is trained and who learns, so the same files make the same branch. A dry run asks no model:
+    its report has an estimate of what it would be asked.
     """
     async with StoreDoor(location, store) as door:
         prefix, config = await door.call(lambda found: (found.candidate_prefix, found.config))
+        learner = learner_of(config, choice)
         if branch:  # a name that cannot be is refused before anything is kept
             await door.call(lambda found: found.branch_ref(branch))
         intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
-        run_id = content_id([sorted(intake.ids), LEARNER, again])[:8]
+        run_id = content_id([sorted(intake.ids), learner, again])[:8]
         target = ApplyContext(run_id=run_id, branch=branch or f"{prefix}{run_id}", again=again)
         context = PipelineContext(
             optimization_context=PatchMergePolicyOptimizerContext(
@@ -49,16 +59,41 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
             ),
             apply_context=target,
         )
-        preview = config.limits if dry_run else None
-        trainer = offline_trainer(door, target, preview=preview, progress=progress)
-        policy_set = await BranchPolicy(door, target.branch).reload()
-        result = await train_from_rollouts(trainer, intake.share.rollouts, policy_set, context)
+        rollouts = intake.share.rollouts
+        use, costs = None, None
+        if choice and dry_run:
+            result, costs = await _estimated(door, target, learner, choice.settings(config), rollouts)
+        else:
+            async with learning(door, choice, again=again) as strategies:
+                preview = config.limits if dry_run else None
+                trainer = trainer_of(door, target, strategies, preview=preview, progress=progress)
+                policy_set = await BranchPolicy(door, target.branch).reload()
+                result = await train_from_rollouts(trainer, rollouts, policy_set, strategies.tuned(context))
+                use = strategies.model.use() if strategies.model else None
     return train_report(
         result,
         target,
         dry_run=dry_run,
         rollouts=len(intake.ids),
         passed=intake.passed,
-        left=len(intake.ids) - len(intake.share.rollouts),
+        left=len(intake.ids) - len(rollouts),
         problems=tuple({"file": p.path, "line": p.line, "error": p.why} for p in intake.problems),
+        model=use,
+        estimate=costs,
     )
+
+
+async def _estimated(
+    door: StoreDoor, target: ApplyContext, learner: str, settings: LlmSettings, rollouts: Sequence[Rollout]
+) -> tuple[RolloutTrainingResult, ModelEstimate]:
+    """Return what is known before any model is asked, and what it would be asked."""
+    journal = GitJournal(door, target.branch, dry_run=True)
+    received = await journal.receive(rollouts, learner, again=target.again)
+    policy_set = await BranchPolicy(door, target.branch).reload()
+    result = RolloutTrainingResult(
+        apply_result=PolicyApplyResult(updated_policy_set=policy_set),
+        failures=received.refused,
+        already=received.already,
+        left=received.left,
+    )
+    return result, estimate(settings, received.fresh, policy_set)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from trainer.domain import RolloutFailure
+from trainer.model_estimate import ModelEstimate
+from trainer.model_use import ModelUse
 from xpstore.experience import SERVED, Experience
 from xpstore.model import Frozen
 
@@ -57,6 +59,10 @@ class TrainReport(Frozen):
     plans: tuple[PlanSummary, ...] = ()
     report: dict[str, JsonValue] = {}
     """The learner's own account: candidates, kept, dropped by reason."""
+    model: ModelUse | None = None
+    """What the model was asked; None where none was."""
+    estimate: ModelEstimate | None = None
+    """In a dry run, what a model would be asked."""
 
     @property
     def exit_code(self) -> int:
@@ -76,6 +82,8 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
     passed: int,
     left: int = 0,
     problems: tuple[dict[str, JsonValue], ...] = (),
+    model: ModelUse | None = None,
+    estimate: ModelEstimate | None = None,
 ) -> TrainReport:
     """Return the report on what was learned; `left` = not even shown to the trainer."""
     commits = result.apply_result.commits or ("",) * len(result.plans)
@@ -97,6 +105,8 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
         duplicates=tuple(d for d in twice if isinstance(d, dict)) if isinstance(twice, list) else (),
         plans=tuple(_summary(p, c) for p, c in zip(result.plans, commits, strict=True)),
         report=report if isinstance(report, dict) else {},
+        model=model,
+        estimate=estimate,
     )
 
 

@@ -3,7 +3,8 @@
 Makes the store DIR from the sample files: an order desk with tools and a company policy that its agent is
 not told. The agent is measured on the test cases, trained on the training cases, and measured again; what it
 learned is landed on main, one commit per page, if the gate accepts it. Takes a minute and needs no key: every
-number is computed.
+number is computed. With --learner llm a model reads what the agent did, in two attempts at each training case
+instead of eight; the endpoint is that of OPENAI_BASE_URL and OPENAI_API_KEY.
 
 With --break, see what becomes of an update that makes the agent worse: on a store that `xp demo` has made,
 or on a new one, a round of updates is proposed, one of which does harm. The gate refuses them; they are
@@ -22,6 +23,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trainer.cli.land import EXIT
+from trainer.cli.land import describe as describe_landing
+from trainer.cli.learner import learner_options, take_choice
 from trainer.cli.loop import described, end_lines
 from trainer.cli.running import Stages
 from xpstore.cli.app import App, json_option, pass_app
@@ -41,24 +45,38 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Another company: other rules and cases."
 )
+@learner_options
 @click.option("--break", "breaks", is_flag=True, help="Break it, and have it found and undone.")
 @json_option
 @click.pass_context
 @pass_app
 def command(  # noqa: PLR0913  # the options of the verb
-    app: App, ctx: click.Context, directory: str, *, seed: int | None, breaks: bool, as_json: bool
+    app: App,
+    ctx: click.Context,
+    /,
+    directory: str,
+    *,
+    seed: int | None,
+    breaks: bool,
+    as_json: bool,
+    **learner: object,
 ) -> None:
     """Run the demo; see the module's docstring."""
     import asyncio
 
+    choice = take_choice(app, learner)
     where = (app.cwd / directory).resolve()
     there = App(cwd=where, store=None)
+    if breaks and choice:
+        raise UsageError("--break asks no model", hint="leave --learner out")
     if breaks:
         ctx.exit(_break(there, seed, as_json=as_json))
     _check_free(where, there)  # before anything heavy is loaded
 
-    from trainer.demo import make, run_demo
+    from trainer.demo import FEW, make, run_demo, source_of
 
+    if choice:
+        choice.settings(source_of(seed).config)  # no store is made where no model is named
     store = make(where, seed)
     if not as_json:
         click.echo(paint(f"Made the store {store.config.id} in {where}, branch {store.config.main}"))
@@ -69,16 +87,18 @@ def command(  # noqa: PLR0913  # the options of the verb
             if not as_json:
                 stages.say(described(stage, brief=True))
 
-        demo = asyncio.run(run_demo(where, say=say, progress=stages.progress))
+        options = FEW if choice else None
+        demo = asyncio.run(run_demo(where, options, choice=choice, say=say, progress=stages.progress))
     report = demo.report
+    code = report.exit_code or (EXIT["suspect"] if demo.is_suspect else 0)
     if as_json:
         landed = list(demo.landed.candidate.plan_ids) if demo.has_landed and demo.landed else []
         decided = demo.gated.record.model_dump(mode="json") if demo.gated else None
         answer = {**report.model_dump(mode="json"), "store": str(where), "gate": decided, "landed": landed}
-        emit({**answer, "exit_code": report.exit_code})
+        emit({**answer, "exit_code": code})
     else:
         _tell(demo, there, store.config.main)
-    ctx.exit(report.exit_code)
+    ctx.exit(code)
 
 
 def _break(there: App, seed: int | None, *, as_json: bool) -> int:
@@ -122,6 +142,9 @@ def _tell(demo: Demo, there: App, main: str) -> None:
     report = demo.report
     for line in end_lines(report):
         click.echo(line)
+    if demo.landed and demo.is_suspect:
+        for line in describe_landing(demo.landed, there, dry_run=False):
+            click.echo(line)
     if demo.landed is None or demo.gated is None:
         return
     click.echo(paint(f"Gate: {demo.gated.record.decision.upper()}: {demo.gated.record.reason}"))

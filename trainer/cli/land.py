@@ -1,7 +1,8 @@
 """Accept what a branch has learned: main moves to its commits.
 
 Where main has moved since the branch began, the plans are first made again on top of it, pages that both
-changed are merged by statement, and the branch moves along; --merge leaves its commits as they are and makes
+changed are merged by statement (of what both changed, --resolver llm asks a model how it reads best; its
+answer is checked as any other), and the branch moves along; --merge leaves its commits as they are and makes
 a merge commit instead. All of the branch lands, or nothing: what cannot be merged without a doubt stops it,
 and so does a merge or rebase that is not finished. Where main is checked out, its files follow; local changes
 stay, and one that is in the way stops the landing before anything moves. Only experiences land: a branch that
@@ -42,8 +43,10 @@ import click
 
 from trainer.cli.gate import describe as describe_gate
 from trainer.cli.gate_options import gate_options, land_gated
+from trainer.cli.learner import resolver_options, take_resolver
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import counted, emit, paint, shortened
+from xpstore.resolution import Asking
 from xpstore.resolver import PERSON, how_decided
 
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ EXIT = {"landed": 0, "nothing": 0, "rejected": 1, "suspect": 1, "inconclusive": 
 @click.argument("branch", metavar="BRANCH")
 @click.option("--onto", default="", metavar="BRANCH", help="Where to land.  [default: main of xp.toml]")
 @click.option("--merge", is_flag=True, help="Make one merge commit; the branch's own commits stay.")
+@resolver_options
 @gate_options
 @dry_run_option
 @json_option
@@ -82,7 +86,11 @@ def command(  # noqa: PLR0913  # the options of the verb
 ) -> None:
     """Land; see the module's docstring."""
     location = app.location()
-    landed = land_gated(app, location, branch, given, onto=onto, merge=merge, dry_run=dry_run)
+    resolver = take_resolver(app, location, given)
+    decide = Asking(resolver) if resolver else None
+    landed = land_gated(
+        app, location, branch, given, onto=onto, merge=merge, dry_run=dry_run, merge_page=decide
+    )
     if as_json:
         emit(as_object(landed.result, dry_run=dry_run, gated=landed))
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from trainer.cli.learner import describe_estimate, describe_use
 from trainer.cli.running import (
     AT_LEAST_ONE,
     TRIALS,
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from trainer.cli.land import Landing
     from trainer.loop import LoopOptions
+    from trainer.model_estimate import ModelEstimate
     from trainer.report import LoopReport, Stage
+    from trainer.strategies import ModelChoice
     from xpstore.cli.app import App
 
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
@@ -70,8 +73,14 @@ def loop_options(command: Decorated) -> Decorated:
     return command
 
 
-def run_loop(
-    app: App, given: Mapping[str, object], landing: Landing | None, *, dry_run: bool, as_json: bool
+def run_loop(  # noqa: PLR0913  # what the command line says
+    app: App,
+    given: Mapping[str, object],
+    choice: ModelChoice | None,
+    landing: Landing | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Run the loop with the options that were given; return the exit code. Raises XpError."""
     location = app.location()  # a missing store is reported before anything heavy is loaded
@@ -86,12 +95,18 @@ def run_loop(
     for folder in (EXPERIENCES, CASES):
         note_uncommitted(location, folder, f"what is committed on {location.config.main} is used")
     if dry_run:
-        return _preview(app, options, as_json=as_json)
-    return _run(app, options, location.config.main, file, landing, as_json=as_json)
+        return _preview(app, options, choice, as_json=as_json)
+    return _run(app, options, choice, file, landing, as_json=as_json)
 
 
 def _run(  # noqa: PLR0913  # what the command line says
-    app: App, options: LoopOptions, main: str, file: str, landing: Landing | None, *, as_json: bool
+    app: App,
+    options: LoopOptions,
+    choice: ModelChoice | None,
+    file: str,
+    landing: Landing | None,
+    *,
+    as_json: bool,
 ) -> int:
     import asyncio
 
@@ -103,7 +118,10 @@ def _run(  # noqa: PLR0913  # what the command line says
             if not as_json:
                 stages.say(described(stage))
 
-        report = asyncio.run(train_loop(app.cwd, options, store=app.store, say=say, progress=stages.progress))
+        training = train_loop(
+            app.cwd, options, store=app.store, choice=choice, say=say, progress=stages.progress
+        )
+        report = asyncio.run(training)
     if not as_json:
         for line in end_lines(report):
             click.echo(line)
@@ -120,6 +138,7 @@ def _run(  # noqa: PLR0913  # what the command line says
     if landing:
         lines = landing.lines()
     else:
+        main = app.location().config.main
         lines = next_commands(report.branch, main, app) if report.changed else iter(())
     for line in lines:
         click.echo(line)
@@ -137,11 +156,12 @@ def described(stage: Stage, *, brief: bool = False) -> Iterator[str]:
 
 
 def end_lines(report: LoopReport) -> Iterator[str]:
-    """Yield why it ended early, and the difference."""
+    """Yield why it ended early, what a model was asked, and the difference."""
     from trainer.report import delta_lines
 
     if report.stopped:
         yield f"Stopped: {report.stopped}."
+    yield from describe_use(report.model)
     if report.baseline and report.final and (lines := delta_lines(report.baseline, report.final)):
         yield ""
         yield from lines
@@ -157,33 +177,37 @@ def next_commands(branch: str, main: str, app: App) -> Iterator[str]:
         yield paint(f"  {app.typed()} land {quote(branch)}")
 
 
-def _preview(app: App, options: LoopOptions, *, as_json: bool) -> int:
+def _preview(app: App, options: LoopOptions, choice: ModelChoice | None, *, as_json: bool) -> int:
     import asyncio
 
     from trainer.loop import prepare
+    from trainer.model_estimate import bound
     from trainer.store_door import StoreDoor
 
-    async def look() -> dict[str, object]:
+    async def look() -> tuple[dict[str, object], ModelEstimate | None]:
         async with StoreDoor(app.cwd, app.store) as door:
-            run = await prepare(door, options)
+            run = await prepare(door, options, choice)
         tested = run.measurement
+        rollouts = len(run.cases) * options.trials * options.epochs
         return {
             "run_id": run.target.run_id,
             "branch": run.target.branch,
             "environment": run.world.id,
             "epochs": options.epochs,
             "train_cases": len(run.cases),
-            "train_rollouts": len(run.cases) * options.trials * options.epochs,
+            "train_rollouts": rollouts,
             "test_cases": len(tested.cases) if tested else 0,
             "test_rollouts": 2 * len(tested.cases) * tested.trials if tested else 0,
-        }
+        }, bound(run.llm, rollouts, len(run.cases) * options.epochs) if run.llm else None
 
-    plan = asyncio.run(look())
+    plan, most = asyncio.run(look())
     if as_json:
-        emit(plan)
+        emit({**plan, **({"estimate": most.model_dump(mode="json")} if most else {})})
         return 0
     click.echo(paint(f"would train on {plan['environment']} and put commits on {plan['branch']}"))
     click.echo(f"  at most {plan['train_rollouts']} rollouts of {plan['train_cases']} training cases")
     click.echo(f"  at most {plan['test_rollouts']} rollouts of {plan['test_cases']} test cases")
+    for line in describe_estimate(most):
+        click.echo(f"  {line}")
     click.echo("What is on record is not run again.")
     return 0

@@ -1,10 +1,12 @@
 """Land a branch, and decide where main says the opposite.
 
 Without --take, your editor shows each such page with markers (as git does: $VISUAL, $EDITOR). --take ours
-keeps what main says, --take theirs what the branch says, both only where they exclude each other: all else
-is merged. What was left out is listed, its commits stay under a ref, and `xp log -S TEXT` finds it. Nothing
-moves before all pages are decided; markers that are left, broken front matter and opposite commands are
-refused. Where one side deleted a page, the editor shows what the other has; an empty file decides nothing.
+keeps what main says, --take theirs what the branch says, both only where they exclude each other: all else is
+merged. With --resolver llm a model is asked, which has to account for every statement, and what it may not
+write stays undecided. What was left out is listed, its commits stay under a ref, and `xp log -S TEXT` finds
+it. Nothing moves before all pages are decided; markers that are left, broken front matter and opposite
+commands are refused. Where one side deleted a page, the editor shows what the other has; an empty file
+decides nothing.
 
 JSON: as xp land, and "decided": [{"page", "dropped": [text of one side that is not in the result]}], "kept":
 the ref of the branch as it was before, "" where nothing was left out
@@ -26,6 +28,7 @@ import click
 
 from trainer.cli.gate_options import gate_options, land_gated
 from trainer.cli.land import EXIT, as_object, describe
+from trainer.cli.learner import resolver_options, take_resolver
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import emit, note, paint
 
@@ -42,6 +45,7 @@ _NEED_TERMINAL = frozenset({"vi", "vim", "nvim", "nano", "pico", "joe", "micro",
 @click.argument("branch", metavar="BRANCH")
 @click.option("--take", type=click.Choice(["ours", "theirs"]), help="Whose word counts where both exclude.")
 @click.option("--onto", default="", metavar="BRANCH", help="Where to land.  [default: main of xp.toml]")
+@resolver_options
 @gate_options
 @dry_run_option
 @json_option
@@ -64,18 +68,24 @@ def command(  # noqa: PLR0913  # the options of the verb
     """Land and decide; see the module's docstring."""
     from xpstore import left_out
     from xpstore.by_hand import Edited, TakeSide
-    from xpstore.errors import ConflictError
+    from xpstore.errors import ConflictError, UsageError
+    from xpstore.resolution import Asking
 
     loc = app.location()
+    resolver = take_resolver(app, loc, given)
+    if resolver and take:
+        raise UsageError("--take and --resolver exclude each other", hint="one of both decides")
     before = loc.tip_of(loc.branch_ref(branch))
     asked = Edited(_none if no_input or not _can_edit() else _edit)
     decider = TakeSide(cast("Taken", take)) if take else asked
+    merge_page = Asking(resolver) if resolver else decider
     try:
-        landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=decider)
+        landed = land_gated(app, loc, branch, given, onto=onto, dry_run=dry_run, merge_page=merge_page)
     except ConflictError as error:
         if take:
             raise
-        raise _undecided(error, branch, asked.left if asked.edit is _edit else {}) from error
+        is_edited = asked.edit is _edit and not resolver
+        raise _undecided(error, branch, asked.left if is_edited else {}) from error
     decided = [decider.decided[path] for path in sorted(decider.decided)]
     is_settled = landed.result.state in {"landed", "nothing"} and not dry_run
     is_moved = is_settled and loc.tip_of(loc.branch_ref(branch)) != before

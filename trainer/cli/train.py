@@ -41,9 +41,10 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from trainer.cli.gate_options import accept_option, no_gate_option
+from trainer.cli.gate_options import accept_option, accept_suspect_option, no_gate_option
 from trainer.cli.land import Landing
 from trainer.cli.learned import describe_learned
+from trainer.cli.learner import describe_estimate, describe_use, learner_options, take_choice
 from trainer.cli.loop import loop_options, next_commands, run_loop
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.gating import NO_GATE
@@ -53,6 +54,7 @@ from xpstore.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from trainer.strategies import ModelChoice
     from trainer.train_report import TrainReport
     from xpstore.location import Location
 
@@ -65,8 +67,10 @@ FOR_FILES = ("branch", "again")
 @loop_options
 @click.option("--branch", metavar="BRANCH", help="With FILE: where the commits go.  [default: train/RUN]")
 @click.option("--again", is_flag=True, help="With FILE: learn once more from what was learned before.")
+@learner_options
 @click.option("--land", "lands", is_flag=True, help="Land what was learned, if the gate accepts it.")
 @accept_option
+@accept_suspect_option
 @no_gate_option
 @dry_run_option
 @json_option
@@ -82,28 +86,32 @@ def command(  # noqa: PLR0913  # the options of the verb
     again: bool,
     lands: bool,
     accept_inconclusive: bool,
+    accept_suspect: bool,
     no_gate: bool,
     dry_run: bool,
     as_json: bool,
     **loop: object,
 ) -> None:
     """Train; see the module's docstring."""
+    choice = take_choice(app, loop)
     is_main = bool(files) and _is_main(app, branch)
     if dry_run or not (lands or is_main):
         why = "--dry-run lands nothing" if dry_run else "works with --land only"
-        _refuse(ctx, ("lands", "accept_inconclusive", "no_gate"), why)
+        _refuse(ctx, ("lands", "accept_inconclusive", "accept_suspect", "no_gate"), why)
     elif is_main:
-        _refuse(ctx, ("lands", "accept_inconclusive"), f"lands a branch, and --branch {branch} lands nothing")
+        unused = ("lands", "accept_inconclusive", "accept_suspect")
+        _refuse(ctx, unused, f"lands a branch, and --branch {branch} lands nothing")
     given = {key: loop[key] for key in ("parallel", "time_limit")}
     given |= {"accept_inconclusive": accept_inconclusive, "no_gate": no_gate}
+    given |= {"accept_suspect": accept_suspect}
     landing = Landing(app, given) if lands else None
     if files:
         _refuse(ctx, loop, "works without FILE only: recorded rollouts are not run")
         ungated = _ungated(app, no_gate=no_gate) if is_main and not dry_run else ""
         options = {"again": again, "dry_run": dry_run, "as_json": as_json}
-        ctx.exit(_train_files(app, files, branch, landing, ungated, **options))
+        ctx.exit(_train_files(app, files, branch, landing, ungated, choice=choice, **options))
     _refuse(ctx, FOR_FILES, "works with FILE only: a run names its branch, and --seed makes another run")
-    ctx.exit(run_loop(app, loop, landing, dry_run=dry_run, as_json=as_json))
+    ctx.exit(run_loop(app, loop, choice, landing, dry_run=dry_run, as_json=as_json))
 
 
 def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
@@ -149,6 +157,7 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
     landing: Landing | None,
     ungated: str,
     *,
+    choice: ModelChoice | None,
     again: bool,
     dry_run: bool,
     as_json: bool,
@@ -169,6 +178,7 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
                 branch=branch,
                 dry_run=dry_run,
                 again=again,
+                choice=choice,
                 progress=report_progress,
             )
         )
@@ -210,7 +220,10 @@ def describe(report: TrainReport, main: str, app: App, *, lands: bool = False) -
     yield ", ".join(counts)
     if report.left:
         yield f"{counted(report.left, 'rollout')} on record and not studied: more than one run studies"
-    yield from describe_learned(report)
+    yield from describe_estimate(report.estimate)
+    if report.estimate is None:
+        yield from describe_learned(report)
+    yield from describe_use(report.model)
     yield from _problems(report)
     if report.plans and not report.dry_run and not lands:
         yield from next_commands(report.branch, main, app)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.domain import RolloutTrainingResult
-from trainer.errors import RolloutError
+from trainer.domain import RolloutFailure, RolloutTrainingResult
+from trainer.errors import CutOffError, RolloutError
 from xpstore.plan import PolicyApplyResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trainer.context import PipelineContext
-    from trainer.domain import EditResult, Rollout, RolloutAnalysis, RolloutFailure
+    from trainer.domain import EditResult, Received, Rollout, RolloutAnalysis
     from trainer.engine import PolicyTrainingEngine
     from trainer.interfaces import PolicyTrainer, TrainingJournal
     from xpstore.experience import ExperienceSet
@@ -34,7 +34,9 @@ class BatchPolicyTrainer:
     ) -> RolloutTrainingResult:
         """Learn from the rollouts. What one stage cannot handle is in `failures`.
 
-        Edits are made to the policy as it is now, which may have moved on since the rollouts ran.
+        Edits are made to the policy as it is now, which may have moved on since the rollouts ran. Where the
+        model behind the strategies went away meanwhile, nothing is planned and every rollout stays open: the
+        next run asks only for the rest, and comes to what this one would have come to.
         """
         del policy_set
         learner = self._engine.learner
@@ -44,7 +46,10 @@ class BatchPolicyTrainer:
         latest = await self._engine.reload()
         edits, missed = await self._engine.estimate(done, received.earlier, latest, context)
         everything = [*received.earlier, *done]
-        planned = await self._engine.plan_and_apply(edits.gradients, everything, context)
+        try:
+            planned = await self._engine.plan_and_apply(edits.gradients, everything, context)
+        except CutOffError as error:
+            return _held(received, done, [*failures, *missed], error, latest)
         nothing = _nothing(done, edits, missed)
         await self._journal.nothing(nothing, learner)
         return RolloutTrainingResult(
@@ -88,6 +93,30 @@ async def train_from_rollouts(
     if not rollouts:
         return RolloutTrainingResult(apply_result=PolicyApplyResult(updated_policy_set=policy_set))
     return await trainer.train_rollouts(rollouts, policy_set, context)
+
+
+def _held(
+    received: Received,
+    done: Sequence[RolloutAnalysis],
+    failures: Sequence[RolloutFailure],
+    error: CutOffError,
+    latest: ExperienceSet,
+) -> RolloutTrainingResult:
+    """Return what was learned where nothing was planned: nothing, and all is still to do."""
+    failed = {f.rollout for f in failures}
+    why = f"held back until the rest is answered: {error.message}"
+    held = [
+        RolloutFailure(rollout=a.rollout.id, case=a.rollout.case.name, stage="estimate", error=why)
+        for a in done
+        if a.rollout.id not in failed
+    ]
+    return RolloutTrainingResult(
+        analyses=tuple(done),
+        apply_result=PolicyApplyResult(updated_policy_set=latest),
+        failures=(*received.refused, *failures, *held),
+        already=received.already,
+        left=received.left,
+    )
 
 
 def _nothing(

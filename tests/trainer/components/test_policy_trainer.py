@@ -19,15 +19,19 @@ from trainer.offline.merger import StatementMerger
 from xpstore.experience import ExperienceSet
 
 
-def trainer(scope="batch"):
-    engine = PolicyTrainingEngine(
+def engine_of(scope, model=None):
+    return PolicyTrainingEngine(
         analyzer=TrajectoryRolloutAnalyzer(NoteTaker()),
         estimator=ExperienceGradientEstimator(CaseEditor(scope)),
         optimizer=PatchMergePolicyOptimizer(StatementMerger()),
         updater=DryRunPolicyUpdater(),
         policy=FixedPolicy(),
+        model=model,
     )
-    return BatchPolicyTrainer(engine, NoJournal())
+
+
+def trainer(scope="batch"):
+    return BatchPolicyTrainer(engine_of(scope), NoJournal())
 
 
 def train(*rollouts, scope="batch", **more):
@@ -79,3 +83,52 @@ def test_no_rollouts_no_plans():
     result = from_rollouts()
     assert result.plans == ()
     assert len(from_rollouts(rollout("a")).plans) == 1
+
+
+class Behind:
+    """The model behind the strategies: there, or cut off."""
+
+    def __init__(self, why=""):
+        self.why = why
+
+    def as_json(self):
+        return {"name": "m", "total": {"calls": 3}}
+
+    async def cut_off(self):
+        return self.why
+
+
+class Ledger(NoJournal):
+    """Remembers the reasons it was told."""
+
+    def __init__(self):
+        self.reasons = None
+
+    async def nothing(self, reasons, learner):
+        self.reasons = dict(reasons)
+
+
+def train_with(behind, *rollouts):
+    ledger = Ledger()
+    parts = BatchPolicyTrainer(engine_of("case", behind), ledger)
+    result = asyncio.run(parts.train_rollouts(rollouts, ExperienceSet(root_uri=""), PipelineContext()))
+    return result, ledger.reasons
+
+
+def test_the_record_of_a_plan_says_what_the_model_was_asked():
+    result, _ = train_with(Behind(), rollout("a"), rollout("b"))
+    assert len(result.plans) == 2
+    assert all(plan.metadata["model"] == {"name": "m", "total": {"calls": 3}} for plan in result.plans)
+    plain = train(rollout("a"), rollout("b"), scope="case")
+    assert [plan.plan_id for plan in result.plans] == [plan.plan_id for plan in plain.plans]
+
+
+def test_where_the_model_went_away_nothing_is_planned_and_every_rollout_stays_open():
+    result, reasons = train_with(Behind("no answer from the host"), *map(rollout, ("a", "broken", "silent")))
+    assert (result.plans, result.gradients, result.nothing, reasons) == ((), (), {}, None)
+    assert {f.case: f.stage for f in result.failures} == {
+        "a": "estimate",
+        "broken": "analyze",
+        "silent": "estimate",
+    }
+    assert "held back until the rest is answered: no answer from the host" in result.failures[1].error

@@ -1,0 +1,114 @@
+"""What a run asked its model for: calls, tokens, money, failures; in the report and in the plans' records."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from trainer.asking.chat import ChatError, ChatRequest, Message
+from trainer.asking.prompts import prompt
+from trainer.asking.question import AskError, Usage
+from xpstore.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import JsonValue
+
+    from trainer.asking.asker import ModelAsker
+    from trainer.asking.question import Fault
+
+PROMPTED = frozenset({"extract", "edit", "merge", "resolve", "judge"})
+"""The stages of the learner that have the prompt of their name."""
+AWAY: frozenset[Fault] = frozenset({"connection", "timeout", "http"})
+"""Why there is no answer, where it may be the endpoint's fault and not the question's."""
+THERE = frozenset({400, 404, 422})
+"""HTTP status of an endpoint that is there and does not like what it is sent."""
+
+
+class StageUse(Frozen):
+    """What one stage used."""
+
+    calls: int = 0
+    """Requests that the endpoint answered."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the prices in xp.toml; 0 where it has none."""
+    repaired: int = 0
+    """Answers that were asked for a second time."""
+    reused: int = 0
+    """Answers that were on record and cost nothing."""
+    failures: dict[str, int] = {}
+    """Why questions had no answer, counted (`trainer.asking.question.Fault`)."""
+
+
+class ModelUse(Frozen):
+    """What a run used."""
+
+    name: str
+    """The model's, as the endpoint knows it."""
+    prompts: dict[str, int] = {}
+    """The prompts that were asked with, and their versions."""
+    stages: dict[str, StageUse] = {}
+    total: StageUse = StageUse()
+
+
+class ModelAccount:
+    """The account of one run, read from its asker."""
+
+    def __init__(self, asker: ModelAsker) -> None:
+        self._asker = asker
+
+    def use(self) -> ModelUse:
+        """Return what was used so far."""
+        budget = self._asker.budget
+        used, faults = budget.used, budget.faults
+        stages = sorted({*used, *(stage for stage, _ in faults)})
+        return ModelUse(
+            name=self._asker.model,
+            prompts={stage: prompt(stage).version for stage in stages if stage in PROMPTED},
+            stages={
+                stage: _stage(
+                    used.get(stage, Usage()), [(f, n) for (s, f), n in faults.items() if s == stage]
+                )
+                for stage in stages
+            },
+            total=_stage(budget.total, [(fault, n) for (_, fault), n in faults.items()]),
+        )
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return what the run has used so far, for the record of a plan: a call may serve several plans."""
+        return self.use().model_dump(mode="json", exclude_defaults=True)
+
+    async def cut_off(self) -> str:
+        """Return why the endpoint is no longer there; "" where it is, or no question has failed by it.
+
+        One rollout that an endpoint cannot bear is data; an endpoint that is gone says nothing of a rollout.
+        So it is asked once more.
+        """
+        if not any(fault in AWAY for _, fault in self._asker.budget.faults):
+            return ""
+        try:
+            await self._asker.converse(_probe(self._asker.model))
+        except ChatError as error:
+            return error.message if error.fault in AWAY and error.status not in THERE else ""
+        except AskError:  # the budget is used up, or it was never recorded: nothing is known
+            return ""
+        return ""
+
+
+def _probe(model: str) -> ChatRequest:
+    said = (
+        Message(role="system", content="Stage: probe\n\nAnswer with the word yes."),
+        Message(role="user", content="Are you there?"),
+    )
+    return ChatRequest(stage="probe", about="whether it is there", model=model, messages=said, max_tokens=8)
+
+
+def _stage(usage: Usage, faults: Iterable[tuple[Fault, int]]) -> StageUse:
+    failures: dict[str, int] = {}
+    for fault, number in faults:
+        failures[fault] = failures.get(fault, 0) + number
+    rounded = {**asdict(usage), "cost": round(usage.cost, 6)}
+    return StageUse(**rounded, failures=dict(sorted(failures.items())))
