@@ -17,6 +17,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from trainer.asking.budget import BYTES_PER_TOKEN, tokens_of
 from trainer.asking.quoting import visible
 from trainer.domain import TextPart
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from trainer.domain import Message, Part, ToolPart
 
-BYTES_PER_TOKEN = 3
-"""Of UTF-8. English has about four to a token, JSON and Chinese about three: the estimate is rather high."""
 MIN_QUOTE = 6
 """Letters and digits that a quote has at least: less occurs by chance. A shorter one counts where it is a
 whole text."""
@@ -35,11 +34,6 @@ _MARK = 16  # tokens of the mark: a text is not shortened for less
 _LABEL = 64
 _STRAIGHT = str.maketrans("“”„‟«»\u2018\u2019\u201a\u201b", '""""""\'\'\'\'')
 _ANSWERS = {"error": "refused", "pending": "no answer"}
-
-
-def tokens(text: str) -> int:
-    """Estimate the tokens of a text."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,7 @@ def transcript(messages: Sequence[Message], budget: int) -> Transcript:
     for cap in (None, *_CAPS):
         cut = [tuple(_shortened(p, cap if p.is_answer else None) for p in turn) for turn in turns]
         whole = _written(cut, len(turns), len(turns))
-        if tokens(whole.text) <= budget:
+        if tokens_of(whole.text) <= budget:
             return whole
     share = max(_CAPS[-1], budget // 4)
     for cap in (share, *(c for c in (*_CAPS, 32, 16, 8) if c < share)):
@@ -77,12 +71,17 @@ def transcript(messages: Sequence[Message], budget: int) -> Transcript:
         if (rest := _ends(short, budget)) is not None:
             return rest
     mark = _left_out(1, len(turns))
-    return Transcript(mark if turns and tokens(mark) <= budget else "", len(turns), 0, 0)
+    return Transcript(mark if turns and tokens_of(mark) <= budget else "", len(turns), 0, 0)
 
 
 def whole_text(messages: Sequence[Message]) -> str:
     """Return everything that happened, as `transcript` writes it without a budget."""
     return "\n".join(p.line for n, m in enumerate(messages, 1) for p in _pieces(n, m))
+
+
+def clipped(text: str, cap: int) -> str:
+    """Return a text in about `cap` tokens: without its middle, which is marked, where it is longer."""
+    return _shortened(_Piece("", visible(text)), cap).text
 
 
 def is_quoted(quote: str, text: str) -> bool:
@@ -134,7 +133,7 @@ def _arguments(part: ToolPart) -> str:
 
 def _shortened(piece: _Piece, cap: int | None) -> _Piece:
     """Return the piece without its middle if it is longer than `cap` tokens: the head, half as much tail."""
-    if cap is None or tokens(piece.text) <= cap + _MARK:
+    if cap is None or tokens_of(piece.text) <= cap + _MARK:
         return piece
     data = piece.text.encode()
     head = data[: cap * BYTES_PER_TOKEN * 2 // 3].decode(errors="ignore")
@@ -150,9 +149,9 @@ def _ends(turns: Sequence[Sequence[_Piece]], budget: int) -> Transcript | None:
     """
     if len(turns) == 1:
         only = _written(turns, 1, 1)
-        return only if tokens(only.text) <= budget else None
-    costs = [tokens("\n".join(p.line for p in turn)) + 1 for turn in turns]
-    room = budget - tokens(_left_out(len(turns), len(turns))) - 1
+        return only if tokens_of(only.text) <= budget else None
+    costs = [tokens_of("\n".join(p.line for p in turn)) + 1 for turn in turns]
+    room = budget - tokens_of(_left_out(len(turns), len(turns))) - 1
     head, tail = 0, 0
     while head + tail < len(turns):
         at_end = tail <= head

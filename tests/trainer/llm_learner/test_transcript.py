@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trainer.llm_learner.talk import call, say
+from trainer.asking.budget import tokens_of
 from trainer.domain import Message
-from trainer.llm_learner.transcript import is_quoted, tokens, transcript, whole_text
+from trainer.llm_learner.transcript import is_quoted, transcript, whole_text
 
 PLENTY = 1_000_000
 NUMBER = re.compile(r"^\[(\d+)\]", re.MULTILINE)
@@ -53,7 +54,7 @@ def test_tool_answers_are_cut_first_and_say_so():
     assert "characters left out" in found.text
     assert whole_text(messages[2:]).removeprefix("[1]") in found.text
     assert (found.shown, found.shortened, found.is_whole) == (3, 1, False)
-    assert 1_000 < tokens(found.text) <= 2_000
+    assert 1_000 < tokens_of(found.text) <= 2_000
 
 
 def test_then_the_turns_in_the_middle_go():
@@ -129,7 +130,7 @@ messages_ = st.lists(
 @given(messages_, st.integers(0, 1_500))
 def test_the_cutter_keeps_its_promises(messages: list[Message], budget: int):
     found = transcript(messages, budget)
-    assert tokens(found.text) <= budget
+    assert tokens_of(found.text) <= budget
     numbers = [int(n) for n in NUMBER.findall(found.text)]
     assert numbers == sorted(numbers)
     assert len(set(numbers)) == found.shown
@@ -142,6 +143,6 @@ def test_the_cutter_keeps_its_promises(messages: list[Message], budget: int):
     if found.is_whole:
         assert found.text == whole_text(messages)
     else:
-        assert tokens(whole_text(messages)) > budget
+        assert tokens_of(whole_text(messages)) > budget
     for line in found.text.split("\n"):
         assert line == "" or line.startswith(("[", "    "))

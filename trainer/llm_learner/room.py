@@ -1,0 +1,25 @@
+"""How much data a question can hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.asking.asker import first_request
+from trainer.asking.budget import prompt_tokens
+from trainer.asking.question import Prompt, Question
+
+if TYPE_CHECKING:
+    from trainer.asking.question import Stage
+    from xpstore.model import Frozen
+
+LEAST = 256
+"""Tokens of data without which no question makes sense: whether so many fit is the endpoint's to say."""
+MARKS = 320
+"""Tokens of the marks around the data of a question."""
+
+
+def room(stage: Stage, asked: Prompt, form: type[Frozen], max_tokens: int, context_tokens: int) -> int:
+    """Return the tokens that are left for data beside the instructions, the form and the answer."""
+    question = Question(stage=stage, about="", prompt=asked, content="", form=form, max_tokens=max_tokens)
+    told = prompt_tokens(first_request(question, ""))
+    return max(LEAST, context_tokens - max_tokens - told - MARKS)
