@@ -9,7 +9,9 @@ from trainer.errors import CutOffError, RolloutError
 from xpstore.plan import PolicyApplyResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from trainer.context import PipelineContext
     from trainer.domain import EditResult, Received, Rollout, RolloutAnalysis
@@ -61,7 +63,7 @@ class BatchPolicyTrainer:
             nothing=nothing,
             already=received.already,
             left=received.left,
-            metadata={"report": edits.report, **planned.plan.metadata},
+            metadata={"report": edits.report, **_told(planned.plan.metadata, planned.result.metadata)},
         )
 
     async def _analyses(
@@ -117,6 +119,15 @@ def _held(
         already=received.already,
         left=received.left,
     )
+
+
+def _told(*metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Join what plan and result say; of what both have, tables are joined."""
+    joined: dict[str, JsonValue] = {}
+    for key, value in (pair for one in metadata for pair in one.items()):
+        known = joined.get(key)
+        joined[key] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+    return joined
 
 
 def _nothing(

@@ -23,8 +23,13 @@ from xpstore.settings import Limits
 from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import JsonValue
+
     from trainer.context import ApplyContext
     from trainer.store_door import StoreDoor
+    from xpstore.commit import Landed
     from xpstore.location import Location
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
     from xpstore.resolver import Resolver
@@ -48,8 +53,8 @@ class DryRunPolicyUpdater:
             return PolicyApplyResult(updated_policy_set=policy_set, errors=errors, conflict=True)
         return PolicyApplyResult(
             updated_policy_set=_applied(plan, policy_set),
-            written_uris=_uris(plan, "upsert_experience"),
-            deleted_uris=_uris(plan, "delete_experience"),
+            written_uris=_uris([plan], "upsert_experience"),
+            deleted_uris=_uris([plan], "delete_experience"),
             plans=parts,
             metadata={"dry_run": True},
         )
@@ -74,6 +79,7 @@ class GitPolicyUpdater:
     """One commit per independent part of the plan, landed as a group on `context.branch`.
 
     Pages that the branch has changed meanwhile are merged; `resolver` decides what overlaps, under no lock.
+    On the branch that agents read, a suspect part is not applied but kept: it does not land by itself.
     """
 
     def __init__(self, door: StoreDoor, resolver: Resolver = OFFLINE) -> None:
@@ -83,7 +89,10 @@ class GitPolicyUpdater:
     async def apply(
         self, plan: PolicyUpdatePlan, policy_set: ExperienceSet, context: ApplyContext
     ) -> PolicyApplyResult:
-        """Return the commits. A conflict is in `errors`; a broken repository raises RepositoryError."""
+        """Return the commits. A conflict is in `errors`; a broken repository raises RepositoryError.
+
+        `metadata` names what waits for a person: `kept` has the page of each branch, `refused` why.
+        """
         if not plan.items:
             return PolicyApplyResult(updated_policy_set=policy_set)
 
@@ -92,26 +101,35 @@ class GitPolicyUpdater:
             parts = independent_parts(stamped)
             if context.again:
                 parts = [_repeated(location, part) for part in parts]
-            landed = apply_plans(
-                location,
-                parts,
-                context.branch,
-                start=context.start,
-                resolver=self._resolver,
-                plans_again=True,
-            )
+            is_main = location.branch_ref(context.branch) == location.main_ref
+            held = [part for part in parts if is_main and part.suspect]
+            parts = [part for part in parts if part not in held]
+            landed = self._written(location, parts, context) if parts else []
             return PolicyApplyResult(
                 updated_policy_set=snapshot(location, context.branch),
-                written_uris=_uris(plan, "upsert_experience"),
-                deleted_uris=_uris(plan, "delete_experience"),
+                written_uris=_uris(parts, "upsert_experience"),
+                deleted_uris=_uris(parts, "delete_experience"),
                 commits=tuple(one.commit for one in landed),
                 plans=tuple(parts),
+                metadata=_waiting(held, keep_all(location, held)),
             )
 
         try:
             return await self._door.call(write)
         except ConflictError as error:
             return PolicyApplyResult(updated_policy_set=policy_set, errors=(error.message,), conflict=True)
+
+    def _written(
+        self, location: Location, parts: Sequence[PolicyUpdatePlan], context: ApplyContext
+    ) -> list[Landed]:
+        return apply_plans(
+            location,
+            parts,
+            context.branch,
+            start=context.start,
+            resolver=self._resolver,
+            plans_again=True,
+        )
 
     async def keep(self, plan: PolicyUpdatePlan, context: ApplyContext) -> tuple[str, ...]:
         """Put each independent part of the plan on a branch of its own, for `xp resolve`."""
@@ -157,8 +175,8 @@ class MemoryFilePolicyUpdater:
             ) from error
         return PolicyApplyResult(
             updated_policy_set=load_directory(self._root),
-            written_uris=_uris(plan, "upsert_experience"),
-            deleted_uris=_uris(plan, "delete_experience"),
+            written_uris=_uris([plan], "upsert_experience"),
+            deleted_uris=_uris([plan], "delete_experience"),
             plans=parts,
         )
 
@@ -184,6 +202,18 @@ def _checked(plan: PolicyUpdatePlan, limits: Limits) -> tuple[PolicyUpdatePlan, 
     for part in parts:
         check_items(part.items, limits)
     return parts
+
+
+def _waiting(held: Sequence[PolicyUpdatePlan], branches: Sequence[str]) -> dict[str, JsonValue]:
+    """Return which pages wait on which branches, and why."""
+    if not held:
+        return {}
+    names = [part.items[0].target_experience_name for part in held]
+    why: dict[str, JsonValue] = {
+        name: f"it is suspect: {part.suspect}" for name, part in zip(names, held, strict=True)
+    }
+    kept: dict[str, JsonValue] = dict(zip(branches, names, strict=False))
+    return {"refused": why, "kept": kept}
 
 
 def _repeated(location: Location, plan: PolicyUpdatePlan) -> PolicyUpdatePlan:
@@ -224,8 +254,8 @@ def _applied(plan: PolicyUpdatePlan, policy_set: ExperienceSet) -> ExperienceSet
     return policy_set.model_copy(update={"policies": ordered, "snapshot_id": ""})
 
 
-def _uris(plan: PolicyUpdatePlan, kind: str) -> tuple[str, ...]:
-    return tuple(i.target_experience_uri for i in plan.items if i.kind == kind)
+def _uris(plans: Sequence[PolicyUpdatePlan], kind: str) -> tuple[str, ...]:
+    return tuple(i.target_experience_uri for plan in plans for i in plan.items if i.kind == kind)
 
 
 def _write_all(root: Path, items: tuple[PolicyPlanItem, ...]) -> None:
