@@ -2,7 +2,8 @@
 
 XpError
 ├── ComponentError        a component broke its contract, or every rollout failed (exit 1)
-│   └── CutOffError       the model went away before all was answered
+│   ├── CutOffError       the model went away before all was answered
+│   └── NothingToNoteError  an extractor says why a rollout teaches nothing: no failure
 └── UsageError
     └── RolloutError      rollouts that cannot be trained on, such as one without a case (exit 2)
 """
@@ -18,6 +19,10 @@ class ComponentError(XpError):
 
 class CutOffError(ComponentError):
     """What the strategies ask is no longer there; what was answered is on record."""
+
+
+class NothingToNoteError(ComponentError):
+    """There is nothing to learn from a rollout, and its message says why: the analysis of it is done."""
 
 
 class RolloutError(UsageError):

@@ -160,7 +160,7 @@ class TrajectoryExtractor(Protocol):
     """The strategy inside `TrajectoryRolloutAnalyzer`: reads a scored rollout, writes notes."""
 
     async def extract(self, rollout: Rollout, evaluation: RubricEvaluation | None) -> list[Trajectory]:
-        """Return the notes worth keeping; none = nothing to learn here."""
+        """Return the notes worth keeping; none, or NothingToNoteError with the reason = nothing to learn."""
         ...
 
 

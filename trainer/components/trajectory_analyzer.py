@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.domain import RolloutAnalysis, RubricEvaluation
-from trainer.errors import UnscoredError
+from trainer.errors import NothingToNoteError, UnscoredError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,14 +35,18 @@ class TrajectoryRolloutAnalyzer:
             source = "evaluator"
         if evaluation is None and not context.fallback:
             raise UnscoredError("the rollout has no evaluation")
-        trajectories = await self._extractor.extract(rollout, evaluation)
+        nothing = "the analysis found nothing to note"
+        try:
+            trajectories = await self._extractor.extract(rollout, evaluation)
+        except NothingToNoteError as error:
+            trajectories, nothing = [], error.message
         if evaluation is None:
             evaluation, source = _fallback(trajectories), "fallback"
         return RolloutAnalysis(
             rollout=rollout,
             evaluation=evaluation,
             trajectories=tuple(trajectories),
-            nothing="" if trajectories else "the analysis found nothing to note",
+            nothing="" if trajectories else nothing,
             metadata={"evaluation_source": source, "run_id": context.run_id},
         )
 

@@ -16,6 +16,7 @@ from trainer.asking.budget import tokens_of
 from trainer.asking.prompts import prompt
 from trainer.asking.question import AskError, Question
 from trainer.asking.quoting import Quoting
+from trainer.errors import NothingToNoteError
 from trainer.llm_learner.room import room
 from trainer.llm_learner.transcript import clipped, is_quoted, transcript, whole_text
 from trainer.llm_learner.wording import is_name, name_of, tidy
@@ -83,12 +84,13 @@ class LLMExtractor:
     """Of the marks around quoted data, such as the store's id."""
 
     async def extract(self, rollout: Rollout, evaluation: RubricEvaluation | None) -> list[Trajectory]:
-        """Return at most three notes; none for a rollout without messages, or with nothing to learn.
+        """Return at most three notes.
 
-        Raises AskError where the model gives no answer, or one of which nothing is left.
+        Raises NothingToNoteError with the model's reason; AskError where it gives no answer, or one of which
+        nothing is left.
         """
         if not rollout.messages:
-            return []
+            raise NothingToNoteError("nothing was said or done in it")
         question, reading = self._question(rollout, evaluation)
         answer = (await self.asker.ask(question)).value
         kept = [note for note in answer.notes if not reading.doubts(note)]
@@ -208,13 +210,7 @@ class _Reading:
             ("Asked", [asked]),
             ("Steps", [f"{n}. {step}" for n, step in enumerate((s for s in steps if s), 1)]),
             ("Findings", [f"- {f.kind.capitalize()}: {_line(f.what)} (“{_line(f.quote)}”)" for f in held]),
-            (
-                "End",
-                [
-                    " ".join(without_invisible(line).split())[:LONGEST]
-                    for line in result(self.evaluation).split("\n")[:MOST]
-                ],
-            ),
+            ("End", ends),
         )
         return Trajectory(
             name=f"{name[:48]}-{self.rollout.id[:8]}-{number}",

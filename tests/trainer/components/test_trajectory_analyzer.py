@@ -8,7 +8,7 @@ from tests.trainer.doubles import NoteTaker, rollout
 from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.context import TrajectoryAnalyzerContext
 from trainer.domain import RubricEvaluation
-from trainer.errors import UnscoredError
+from trainer.errors import NothingToNoteError, UnscoredError
 
 
 class Judge:
@@ -52,6 +52,17 @@ def test_without_any_score_a_rollout_without_a_note_has_failed_and_says_why():
     assert (analysis.evaluation.passed, analysis.evaluation.score) == (False, 0.0)
     assert analysis.nothing
     assert analysis.evaluation.feedback
+
+
+def test_an_extractor_may_say_why_there_is_nothing():
+    class Bored:
+        async def extract(self, rollout, evaluation):
+            raise NothingToNoteError("it went as it always goes")
+
+    analyzer = TrajectoryRolloutAnalyzer(Bored())
+    analysis = asyncio.run(analyzer.analyze(rollout(), TrajectoryAnalyzerContext()))
+    assert (analysis.trajectories, analysis.nothing) == ((), "it went as it always goes")
+    assert analysis.evaluation.passed
 
 
 @pytest.mark.parametrize("case", ["refund", "empty"])

@@ -9,6 +9,7 @@ from tests.trainer.llm_learner.talk import Chat, asker, call, say
 from trainer.asking.form import schema_of
 from trainer.asking.question import AskError
 from trainer.domain import Case, CriterionResult, Rollout, Rubric, RubricCriterion, RubricEvaluation
+from trainer.errors import NothingToNoteError
 from trainer.llm_learner.extractor import LLMExtractor, Notes, expected, result, task
 from xpstore import note as note_file
 
@@ -151,14 +152,16 @@ def test_where_nothing_stands_the_rollout_fails_and_says_why():
 
 
 def test_nothing_to_learn_needs_a_reason():
-    found, chat = extract(notes(), notes(nothing="It went well."))
-    assert found == []
-    assert "neither a note nor a reason" in chat.complaint
+    with pytest.raises(NothingToNoteError, match="It went well"):
+        extract(notes(), notes(nothing="It went well."))
+    with pytest.raises(NothingToNoteError, match="the model found nothing"):
+        extract(notes(), notes())
 
 
 def test_a_rollout_without_messages_costs_nothing():
     empty = Rollout(case=rollout().case)
-    assert extract(of=empty)[0] == []
+    with pytest.raises(NothingToNoteError, match="nothing was said"):
+        extract(of=empty)
 
 
 @pytest.mark.parametrize(
