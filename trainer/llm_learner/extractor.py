@@ -97,6 +97,8 @@ class LLMExtractor:
         if answer.notes and not kept:
             why = "; ".join(reading.findings(answer))
             raise AskError("wrong", f"{question.about}: no note of the model stands: {why}")
+        if not kept:
+            raise NothingToNoteError(_line(answer.nothing)[:LONGEST] or "the model found nothing to note")
         return [reading.trajectory(note, number, alone=len(kept) == 1) for number, note in enumerate(kept, 1)]
 
     def _question(
