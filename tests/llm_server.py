@@ -71,6 +71,7 @@ class Seen:
     stage: str
     body: Mapping[str, object]
     headers: Mapping[str, str]
+    """By name in small letters."""
     path: str
 
     @property
@@ -118,7 +119,9 @@ class LlmServer:
     most_at_once: int = 0
     _handlers: dict[str, Handler] = field(default_factory=dict)
     _running: int = 0
+    _open: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _idle: threading.Condition = field(default_factory=threading.Condition)
     _closing: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -153,6 +156,11 @@ class LlmServer:
                 return turns.pop(0) if len(turns) > 1 else turns[0]
 
         self._handlers[stage] = in_turn
+
+    def wait_idle(self) -> bool:
+        """Wait until no request is being answered any more; False after a quarter of a minute."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._open, 15)
 
     def close(self) -> None:
         self._closing.set()
@@ -216,12 +224,24 @@ class _Connection(BaseHTTPRequestHandler):
         self._send(200, json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}))
 
     def do_POST(self) -> None:
+        owner = self.server.owner
+        with owner._idle:
+            owner._open += 1
+        try:
+            self._answer()
+        finally:
+            with owner._idle:
+                owner._open -= 1
+                owner._idle.notify_all()
+
+    def _answer(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
         if self.path.endswith("/embeddings"):
-            self._embed(Seen("embeddings", body, dict(self.headers), self.path))
+            self._embed(Seen("embeddings", body, headers, self.path))
             return
         first = str(body["messages"][0]["content"]).split("\n", 1)[0]
-        seen = Seen(first.removeprefix("Stage: "), body, dict(self.headers), self.path)
+        seen = Seen(first.removeprefix("Stage: "), body, headers, self.path)
         answer = self.server.owner.answer(seen)
         if isinstance(answer, Fault):
             self._fail(answer, body)

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from tests.llm_server import Fault, Reply, Seen
+from trainer import llm
+from trainer.asking.chat import ChatError, ChatRequest, Message, Tool, ToolCall
+from trainer.llm import Endpoint, OpenAIChat, endpoint_of
+from xpstore.errors import UsageError
+from xpstore.settings import LlmSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = "sk-proj-Zx81kQ0pWm4nVb72Lc59Ty36"
+ASKED = ChatRequest(
+    stage="act",
+    about="a turn",
+    model="scripted",
+    messages=(Message(role="system", content="Stage: act\n\nDo."), Message(role="user", content="Hello")),
+    max_tokens=50,
+)
+
+
+def settings_of(server, **changes) -> LlmSettings:
+    return LlmSettings(
+        **{"model": "scripted", "base_url": server.url, "retries": 0, "timeout": 20.0, **changes}
+    )
+
+
+def chat(settings, request=ASKED):
+    async def run():
+        async with OpenAIChat(settings) as door:
+            return await door.chat(request)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "base_url", "key", "is_local"),
+    [
+        ({"base_url": "http://127.0.0.1:8/v1"}, {}, "http://127.0.0.1:8/v1", llm.NO_KEY, True),
+        ({"base_url": "http://[::1]:8/v1"}, {}, "http://[::1]:8/v1", llm.NO_KEY, True),
+        ({}, {"OPENAI_BASE_URL": "http://localhost:8/v1"}, "http://localhost:8/v1", llm.NO_KEY, True),
+        ({}, {"OPENAI_API_KEY": KEY}, "", KEY, False),
+        (
+            {"base_url": "https://a.example/v1", "key_variable": "MINE"},
+            {"OPENAI_BASE_URL": "https://b.example", "MINE": f" {KEY}\n", "OPENAI_API_KEY": "other"},
+            "https://a.example/v1",
+            KEY,
+            False,
+        ),
+    ],
+)
+def test_settings_win_over_the_environment(settings, environ, base_url, key, is_local):
+    endpoint = endpoint_of(LlmSettings(**settings), environ)
+    assert (endpoint.base_url, endpoint.key, endpoint.is_local) == (base_url, key, is_local)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "says"),
+    [
+        ({}, {}, "there is no key for api.openai.com: OPENAI_API_KEY is not set"),
+        (
+            {"base_url": "https://u:pw@a.example"},
+            {},
+            "there is no key for a.example: ",
+        ),
+        ({"base_url": "ftp://a.example"}, {"OPENAI_API_KEY": KEY}, "is not one of the web"),
+        ({"base_url": "a.example/v1"}, {"OPENAI_API_KEY": KEY}, "is not one of the web"),
+        ({"base_url": "http://[::1"}, {"OPENAI_API_KEY": KEY}, "is not one of the web"),
+        ({}, {"OPENAI_API_KEY": "schlüssel-zum-modell"}, "OPENAI_API_KEY is not a key"),
+        ({}, {"OPENAI_API_KEY": "two\nlines-of-secret"}, "OPENAI_API_KEY is not a key"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_without_the_secret(settings, environ, says):
+    with pytest.raises(UsageError) as caught:
+        endpoint_of(LlmSettings(**settings), environ)
+    assert says in caught.value.message
+    told = caught.value.message + caught.value.hint
+    assert not any(secret in told for secret in ("pw@", KEY, "schlüssel", "lines-of"))
+
+
+def test_a_message_goes_out_as_the_protocol_has_it(llm_server):
+    llm_server.on("act", Reply("Hi", usage={"prompt_tokens": 5, "completion_tokens": 2}))
+    call = ToolCall(id="c1", name="look", arguments='{"id": 1}')
+    request = ASKED.model_copy(
+        update={
+            "messages": (
+                *ASKED.messages,
+                Message(role="assistant", tool_calls=(call,)),
+                Message(role="tool", content="found \ud800", tool_call_id="c1"),
+            ),
+            "tools": (Tool(name="look", description="Looks.", parameters={"type": "object"}),),
+            "seed": 7,
+        }
+    )
+    reply = chat(settings_of(llm_server), request)
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens, reply.model) == ("Hi", 5, 2, "scripted")
+    (seen,) = llm_server.requests
+    assert seen.body["seed"] == 7
+    assert seen.body["tools"][0]["function"]["name"] == "look"
+    assert seen.messages[2]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"id": 1}'}
+    assert (seen.messages[3]["tool_call_id"], seen.messages[3]["content"]) == ("c1", "found �")
+    assert seen.path == "/v1/chat/completions"
+
+
+def test_no_proxy_is_asked_for_this_machine(llm_server, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    llm_server.on("act", "Hi")
+    assert chat(settings_of(llm_server)).text == "Hi"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Fault("status", 401, body=f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}'),
+        Fault("status", 500, body=f"Bearer {KEY}" * 50),
+        Fault("status", 200, body=f"<html>{KEY}</html>"),
+        Fault("status", 200, body=f'{{"error": {{"message": "{KEY} again"}}}}'),
+        Fault("status", 200, body=f'{{"choices": null, "detail": "{"x" * 190}{KEY}"}}'),
+    ],
+    ids=["401", "500", "page", "error", "cut"],
+)
+def test_a_key_that_an_endpoint_echoes_is_in_no_error(llm_server, monkeypatch, answer):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    llm_server.on("act", answer)
+    with pytest.raises(ChatError) as caught:
+        chat(settings_of(llm_server))
+    error = caught.value
+    assert llm_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    seen = repr((error.message, error.hint, error.said, error.args, error.__cause__))
+    assert KEY[:14] not in seen
+    assert error.__suppress_context__ or error.__context__ is None
+
+
+def test_a_key_that_a_model_echoes_is_in_no_reply(llm_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    llm_server.on("act", Reply(f"It is {KEY}.", [("send", {"what": KEY})]))
+    reply = chat(settings_of(llm_server))
+    assert reply.text == "It is <key>."
+    assert reply.tool_calls[0].arguments == '{"what": "<key>"}'
+
+
+def test_words_that_stand_for_no_key_are_left_alone():
+    assert Endpoint("http://localhost", "none").scrubbed("none of it") == "none of it"
+    assert Endpoint("http://localhost", llm.NO_KEY).scrubbed("no-key at all") == "no-key at all"
+    assert Endpoint("http://u:a-password@localhost", "none").scrubbed("a-password") == "<key>"
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("", None), ("soon", None), ("nan", None), ("inf", None)],
+)
+def test_how_long_an_endpoint_asks_to_wait(header, wait):
+    assert llm._wait(header) == wait
+
+
+def test_an_endpoint_may_name_the_moment():
+    assert 50 < llm._wait(formatdate(time.time() + 60, usegmt=True)) <= 60
+    assert llm._wait(formatdate(0, usegmt=True)) == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "calls"),
+    [
+        (Fault("status", 400), 1),
+        (Fault("status", 404), 1),
+        (Fault("status", 429, retry_after="121"), 1),
+        (Fault("status", 429, retry_after="0"), 3),
+        (Fault("status", 500, retry_after="0"), 3),
+    ],
+    ids=repr,
+)
+def test_only_what_may_pass_is_asked_for_again(llm_server, fault, calls):
+    llm_server.on("act", fault)
+    with pytest.raises(ChatError) as caught:
+        chat(settings_of(llm_server, retries=2))
+    assert llm_server.counts["act"] == calls
+    assert ("(3 attempts)" in caught.value.message) == (calls == 3)
+    assert ("121 s" in caught.value.hint) == (fault.retry_after == "121")
+
+
+@pytest.mark.parametrize("name", ["reset", "truncated", "malformed", "no_choices"])
+def test_a_connection_that_breaks_is_made_again(llm_server, monkeypatch, name):
+    monkeypatch.setattr(llm, "FIRST_PAUSE", 0.001)
+    llm_server.on("act", [Fault(name), "Hi"])
+    assert chat(settings_of(llm_server, retries=1)).text == "Hi"
+
+
+def test_nobody_there():
+    with pytest.raises(ChatError, match=r"127\.0\.0\.1 cannot be reached") as caught:
+        chat(LlmSettings(model="m", base_url="http://127.0.0.1:9/v1", retries=0))
+    assert caught.value.fault == "connection"
+
+
+def test_each_attempt_has_a_deadline_of_its_own(llm_server, monkeypatch):
+    monkeypatch.setattr(llm, "FIRST_PAUSE", 0.001)
+    llm_server.on("act", [Fault("drip"), "Hi"])
+    assert chat(settings_of(llm_server, retries=1, timeout=0.5)).text == "Hi"
+
+
+def test_whoever_is_cancelled_closes_the_connection(llm_server):
+    """The server sees the end of the connection while the client's loop still runs."""
+
+    async def run() -> None:
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+
+        def answer(_: Seen) -> Fault:
+            loop.call_soon_threadsafe(arrived.set)
+            return Fault("drip")
+
+        llm_server.on("act", answer)
+        async with OpenAIChat(settings_of(llm_server)) as door:
+            task = asyncio.create_task(door.chat(ASKED))
+            await arrived.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(llm_server.wait_idle), "the server still writes to it"
+
+    asyncio.run(run())
+
+
+def test_embeddings_come_in_order(llm_server):
+    llm_server.vectors = lambda text: [float(len(text)), 1.0]
+
+    async def run():
+        async with OpenAIChat(settings_of(llm_server)) as door:
+            return await door.embed(["a", "bbb"], "small")
+
+    assert asyncio.run(run()) == [(1.0, 1.0), (3.0, 1.0)]
+    assert llm_server.requests[0].body == {
+        "model": "small",
+        "input": ["a", "bbb"],
+        "encoding_format": "float",
+    }
+
+
+def test_an_endpoint_without_embeddings_says_so(llm_server):
+    async def run():
+        async with OpenAIChat(settings_of(llm_server)) as door:
+            return await door.embed(["a"], "small")
+
+    with pytest.raises(ChatError, match="no embeddings here") as caught:
+        asyncio.run(run())
+    assert caught.value.status == 404
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "xpstore.cli.main",
+        "trainer.cli.train",
+        "trainer.assembly",
+        "trainer.asking.open",
+    ],
+)
+def test_nothing_loads_the_client_before_it_is_used(module):
+    code = f"import sys, {module}; sys.exit(any(name in sys.modules for name in ('openai', 'httpx2')))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ, check=False)
+    assert done.returncode == 0
