@@ -89,6 +89,22 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a model was asked for a plan: by the whole run, up to then."""
+
+    plan_id: str
+    name: str
+    """The model's."""
+    prompts: dict[str, int]
+    """Stage → version of its prompt."""
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    """In the currency of the prices that the store had; 0 where it had none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """One commit as a reviewer wants to see it."""
 
@@ -99,6 +115,8 @@ class Review:
     """What its plans taught, each with its evidence; none for people's plans and commits."""
     merges: tuple[Merge, ...] = ()
     """How pages were merged that the branch had changed too when its plans landed."""
+    asked: tuple[Asked, ...] = ()
+    """What a model was asked, for those of its plans that one has a part in."""
 
 
 def show(loc: Location, plan_or_rev: str) -> Review:
@@ -111,7 +129,8 @@ def show(loc: Location, plan_or_rev: str) -> Review:
     text = history.changes(loc, entry.parents[0] if entry.parents else EMPTY_TREE, entry.commit)
     taught = tuple(lesson for plan_id in entry.plan_ids for lesson in lessons(loc, plan_id))
     merged = tuple(m for stamp in entry.stamps for m in merges(loc, stamp))
-    return Review(entry, text, taught, merged)
+    models = tuple(one for plan_id in entry.plan_ids if (one := asked(loc, plan_id)))
+    return Review(entry, text, taught, merged, models)
 
 
 def lessons(loc: Location, plan_id: str) -> list[Lesson]:
@@ -144,6 +163,33 @@ def merges(loc: Location, stamp: Stamp) -> list[Merge]:
     record = evidence_read.records(loc, stamp.plan_id).get(stamp.get("Plan-Digest"), {})
     rows = record.get("merges")
     return [_merge(row) for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)]
+
+
+def asked(loc: Location, plan_id: str) -> Asked | None:
+    """Return what a model was asked for a plan; None where none was. Raises FormatError: no JSON."""
+    for record in evidence_read.records(loc, plan_id).values():
+        model = _table(_table(record, "metadata"), "model")
+        total = _table(model, "total")
+        if model:
+            return Asked(
+                plan_id=plan_id,
+                name=str(model.get("name", "")),
+                prompts={name: int(_number(version)) for name, version in _table(model, "prompts").items()},
+                calls=int(_number(total.get("calls"))),
+                prompt_tokens=int(_number(total.get("prompt_tokens"))),
+                completion_tokens=int(_number(total.get("completion_tokens"))),
+                cost=_number(total.get("cost")),
+            )
+    return None
+
+
+def _table(data: Mapping[str, object], key: str) -> dict[str, object]:
+    found = data.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, float | int) else 0.0
 
 
 def _merge(row: Mapping[str, object]) -> Merge:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import pytest
 
 from tests.builders import make_plan, make_store, upsert
@@ -11,8 +13,10 @@ from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.note import to_text
 from xpstore.plan import RolloutRef
-from xpstore.review import Note, Seen, lessons
+from xpstore.record import plan_from
+from xpstore.review import Note, Seen, asked, lessons
 from xpstore.trajectory import Trajectory
+from xpstore.verify import verify
 
 BEFORE = "---\nname: a\n---\n\n## Approach\n\n- Look first.\n- Old way.\n"
 AFTER = "---\nname: a\n---\n\n## Approach\n\n- Look first.\n- New way.\n  Two lines of it.\n"
@@ -90,3 +94,29 @@ def test_an_altered_patch_is_an_error(loc, monkeypatch):
     monkeypatch.setattr(evidence_read, "patches", lambda *_: {"x": b"nonsense"})
     with pytest.raises(FormatError, match=plan_id):
         lessons(loc, plan_id)
+
+
+MODEL = {
+    "name": "small",
+    "prompts": {"edit": 2},
+    "total": {"calls": 9, "prompt_tokens": 1200, "completion_tokens": 80, "cost": 0.5},
+}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"model": MODEL}, ("small", {"edit": 2}, 9, 1200, 80, 0.5)),
+        ({"model": {"name": "small"}}, ("small", {}, 0, 0, 0, 0.0)),
+        ({"model": "small"}, None),
+        ({}, None),
+    ],
+)
+def test_the_record_says_what_a_model_was_asked_and_is_no_part_of_the_plans_id(loc, metadata, expected):
+    plan = make_plan(loc, upsert("a", AFTER), rollouts=(), metadata=metadata)
+    assert plan.plan_id == make_plan(loc, upsert("a", AFTER), rollouts=()).plan_id
+    (made,) = commit(loc, [plan], "train/x")
+    found = asked(loc, plan.plan_id)
+    assert (astuple(found)[1:] if found else None) == expected
+    assert [f.state for f in verify(loc, "train/x") if f.plan_id == plan.plan_id] == ["intact"]
+    assert plan_from(loc, made.commit) == plan

@@ -9,6 +9,14 @@ FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lin
 "score". Everything is redacted before it is kept. Files may be of any size: all rollouts are kept, and of
 more than 1,000, or ten megabytes, a fair share is studied.
 
+With --learner llm a model reads the rollouts, proposes edits and merges them; every answer is checked, and
+what is wrong is asked for once more or left out. Any endpoint that speaks OpenAI's protocol will do:
+OPENAI_BASE_URL and OPENAI_API_KEY, or base_url and key_variable below [llm] in xp.toml, which also has
+prices, limits for a run, timeouts and how much is asked at once. --dry-run asks nothing and says what would
+be asked. What was answered is on record: a run that stopped, or whose endpoint went away, is repeated for the
+price of the rest (--again asks all of it anew). --record keeps what was asked and answered, masked, in files
+of JSON; --replay makes the same run of them without network and key.
+
 The commits go to a branch of their own, train/RUN; nothing is accepted until it is landed. With --land that
 happens at once, if the gate accepts what was learned (see xp land). To commit on main itself (--branch main)
 where there is a gate to ask needs --no-gate.
@@ -24,9 +32,14 @@ evaluation also {"commit", "suite", "trials", "key", "reused"}; an epoch also {"
 
 JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied,
 "already": [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}],
-"nothing": {rollout: why}, "refused": {experience: why}, "kept": {branch: experience}, "duplicates": [as in
-xp land], "plans": [{"plan_id", "commit", "subject", "items", "lessons", "unserved": {experience: its status,
-which no agent is given}}], "report": the learner's}
+"nothing": {rollout: why}, "refused": {experience: why}, "kept": {branch: experience}, "duplicates": [as in xp
+land], "plans": [{"plan_id", "commit", "subject", "items", "lessons", "unserved": {experience: its status,
+which no agent is given}}], "report": the learner's, "model": what a model was asked or null, "estimate": in a
+dry run, what it would be asked, {"name", "rollouts", "calls": at most, "prompt_tokens", "completion_tokens",
+"cost"}, or null}. "model" is {"name", "prompts": {name: version}, "stages": {"extract", "judge", "edit",
+"merge", "resolve": {"calls", "prompt_tokens", "completion_tokens", "cost", "repaired": answers asked for
+again, "reused": answers on record, "failures": {why there was no answer: count}}}, "total": the same in sum},
+and stands in the record of every plan, too; without FILE it is beside "stopped".
 On main itself, where xp.toml names an environment, also "ungated": why nothing was measured.
 
 Exit code 1 when an evaluation is not whole (a trial could not be scored), or no rollout could be made or

@@ -2,13 +2,15 @@
 
 The argument is a plan id, a commit or a branch; a few digits will do. Below the message and the diff stands
 every lesson with its confidence and its evidence: the rollouts, how they ended, and the notes on them. Where
-the branch had changed a page too, it says how both were merged, who decided, and what was not kept.
+the branch had changed a page too, it says how both were merged, who decided, and what was not kept. Where a
+model had a part in it, --verbose says what it was asked.
 
 JSON: {the keys of a commit in `xp log --json`, "diff", "lessons": [{"plan_id", "gradient_id", "experience",
 "confidence", "rationale", "added": [statement], "removed": [statement], "rollouts": [{"id", "passed",
 "score", "case", "forgotten"}], "notes": [{"uri", "rollout", "outcome", "anchor"}]}], "merges":
 [{"experience", "verdict": "PROVEN" or "VERIFIED", "resolved_by", "account": [{"section", "text", "side",
-"change", "fate", "into", "reason"}]}]}
+"change", "fate", "into", "reason"}]}], "asked": [{"plan_id", "name": the model's, "prompts": {stage:
+version}, "calls", "prompt_tokens", "completion_tokens", "cost"}]: by the whole run, until the plan was made}
 """
 
 from __future__ import annotations
@@ -22,23 +24,24 @@ import click
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.diff import lines_of, painted
 from xpstore.cli.log import as_object, decorations, heading
-from xpstore.cli.output import emit, paint, shortened, to_terminal
+from xpstore.cli.output import counted, emit, paint, shortened, to_terminal
 from xpstore.cli.pager import page
 from xpstore.markdown import is_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from xpstore.review import Lesson, Merge, Note, Seen
+    from xpstore.review import Asked, Lesson, Merge, Note, Seen
 
 ROLLOUTS_SHOWN = 8
 
 
 @click.command(help=__doc__)
 @click.argument("what", default="HEAD", metavar="[PLAN|COMMIT]")
+@click.option("-v", "--verbose", is_flag=True, help="Also say what a model was asked.")
 @json_option
 @pass_app
-def command(app: App, what: str, *, as_json: bool) -> None:
+def command(app: App, what: str, *, verbose: bool, as_json: bool) -> None:
     """Show; see the module's docstring."""
     from xpstore import review
 
@@ -52,13 +55,15 @@ def command(app: App, what: str, *, as_json: bool) -> None:
                 "diff": found.diff,
                 "lessons": [asdict(lesson) for lesson in found.lessons],
                 "merges": [asdict(merge) for merge in found.merges],
+                "asked": [asdict(one) for one in found.asked],
             }
         )
         return
     names = decorations(location) if to_terminal() else {}
     head = [*heading(entry, names), ""]
     lines = _review(head, found.diff, found.lessons, said=_words(entry.body))
-    page(chain(lines, *map(_merge, found.merges)), app.pager())
+    models = map(_asked, found.asked) if verbose else ()
+    page(chain(lines, *map(_merge, found.merges), *models), app.pager())
 
 
 def _words(text: str) -> str:
@@ -76,6 +81,16 @@ def _review(head: list[str], diff: str, lessons: Sequence[Lesson], *, said: str)
             bold=True,
         )
         yield from _lesson(lesson, said)
+
+
+def _asked(one: Asked) -> Iterator[str]:
+    """Yield what a model was asked for a plan."""
+    prompts = ", ".join(f"{name}/{version}" for name, version in one.prompts.items())
+    cost = f", cost {one.cost:.4f}" if one.cost else ""
+    yield ""
+    yield paint(f"Model: {one.name}" + (f", prompts {prompts}" if prompts else ""), bold=True)
+    tokens = f"{one.prompt_tokens:,} tokens sent, {one.completion_tokens:,} written"
+    yield paint(f"  {counted(one.calls, 'call')} by the run until then, {tokens}{cost}")
 
 
 def _merge(merge: Merge) -> Iterator[str]:

@@ -145,3 +145,19 @@ def test_a_rollout_that_was_forgotten_says_so(store, plan_id):
     assert [line.strip() for line in lines if line.endswith("forgotten")] == [
         "rollout 000000000 failed, reward 0, case case-0, forgotten"
     ]
+
+
+def test_what_a_model_was_asked_is_told_who_asks(store):
+    loc = Location.find(store.path)
+    total = {"calls": 1, "prompt_tokens": 1200, "completion_tokens": 80, "cost": 0.5}
+    model = {"name": "small", "prompts": {"edit": 2, "extract": 1}, "total": total}
+    plan = make_plan(loc, upsert("ask", PAGE), rollouts=(), metadata={"model": model})
+    commit(loc, [plan], "train/x")
+    assert "small" not in store.xp("show", plan.plan_id)[1]
+    lines = store.xp("show", "-v", plan.plan_id)[1].splitlines()
+    assert lines[-2:] == [
+        "Model: small, prompts edit/2, extract/1",
+        "  1 call by the run until then, 1,200 tokens sent, 80 written, cost 0.5000",
+    ]
+    (asked,) = store.json("show", plan.plan_id)["asked"]
+    assert (asked["name"], asked["calls"]) == ("small", 1)
