@@ -108,11 +108,18 @@ def describe_estimate(estimate: ModelEstimate | None) -> Iterator[str]:
     """Yield what a model would be asked."""
     if estimate is None:
         return
-    tokens = f"about {estimate.prompt_tokens:,} tokens sent, {estimate.completion_tokens:,} written"
+    sent, written = (_about(number) for number in (estimate.prompt_tokens, estimate.completion_tokens))
+    tokens = f"about {sent:,} tokens sent, {written:,} written"
     read = f"{counted(estimate.rollouts, 'rollout')} to read"
     yield paint(
         f"{estimate.name}: {read}, at most {counted(estimate.calls, 'call')}, {tokens}{_money(estimate.cost)}"
     )
+
+
+def _about(number: int) -> int:
+    """Return a number of two digits and zeros: an estimate claims no more."""
+    scale: int = 10 ** max(len(str(number)) - 2, 0)
+    return round(number / scale) * scale
 
 
 def _sum(total: StageUse) -> str:

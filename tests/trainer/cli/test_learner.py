@@ -77,10 +77,10 @@ def test_one_line_says_what_a_model_was_asked_and_another_by_whom():
 
 def test_an_estimate_is_one_line():
     estimate = ModelEstimate(
-        name="m", rollouts=4, calls=10, prompt_tokens=9_000, completion_tokens=5_000, cost=0.0
+        name="m", rollouts=4, calls=10, prompt_tokens=945_678, completion_tokens=5_049, cost=0.0
     )
     assert list(describe_estimate(estimate)) == [
-        "m: 4 rollouts to read, at most 10 calls, about 9,000 tokens sent, 5,000 written"
+        "m: 4 rollouts to read, at most 10 calls, about 950,000 tokens sent, 5,000 written"
     ]
     assert list(describe_estimate(None)) == []
 
