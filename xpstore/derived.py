@@ -89,8 +89,13 @@ def answers(repo: Repo) -> Path:
 
 def forget_answers(repo: Repo) -> None:
     """Delete all answers on record: one may quote what is to be forgotten. Raises OSError where one stays."""
+    folder = answers(repo)
+    going = folder.with_suffix(".going")
     with suppress(FileNotFoundError):
-        shutil.rmtree(answers(repo))
+        shutil.rmtree(going)  # an interrupted run has left it
+    with suppress(FileNotFoundError):
+        folder.rename(going)  # nobody writes into it any more
+        shutil.rmtree(going)
 
 
 def _tail(head: Mapping[str, object], size: int, checksum: int) -> bytes:

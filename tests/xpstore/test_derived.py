@@ -69,3 +69,16 @@ def test_nothing_is_lost_where_it_cannot_be_written(repo: Repo, monkeypatch: pyt
     assert not derived.path(repo, "x.draft").exists()
     monkeypatch.setattr("pathlib.Path.mkdir", full)
     assert not derived.write(repo, "x", HEAD, [b"after"])
+
+
+def test_answers_go_when_something_is_forgotten_and_not_before(repo: Repo) -> None:
+    derived.forget_answers(repo)
+    folder = derived.answers(repo)
+    assert folder == repo.common_dir / "xpstore.answers"
+    for place in (folder, folder.with_suffix(".going")):
+        place.mkdir()
+        (place / "ab12").write_text("a lesson", "utf-8")
+    derived.drop(repo)
+    assert (folder / "ab12").exists()
+    derived.forget_answers(repo)
+    assert not list(repo.common_dir.glob("xpstore.answers*"))

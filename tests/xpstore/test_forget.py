@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import fsck, git, identify, make_store
 from tests.lessons import received, rollout_of, teach
-from xpstore import evidence, layout, maintain, purge
+from xpstore import derived, evidence, layout, maintain, purge
 from xpstore.errors import NotFoundError, RefusedError, UsageError
 from xpstore.forget import forget
 from xpstore.hashing import content_id
@@ -45,7 +45,10 @@ def test_the_transcript_is_in_no_object_and_lessons_are_listed(loc: Location):
     lesson = teach(loc, "a", None, ("One.",), said=SECRET)
     other = teach(loc, "b", None, ("Two.",), case="other")
     assert not is_gone(place)
+    derived.answers(loc.repo).mkdir()
+    (derived.answers(loc.repo) / "ab12").write_text(SECRET, "utf-8")
     result = forget(loc, lesson.rollout[:7])
+    assert not derived.answers(loc.repo).exists()
     assert result.rollouts == (lesson.rollout,)
     assert [(c.plan_id, c.experience, c.statement) for c in result.lessons] == [
         (lesson.plan.plan_id, "a", "- One.")

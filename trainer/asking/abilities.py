@@ -7,11 +7,12 @@ asked in from then on, also by later runs, for a week: endpoints are upgraded.
 from __future__ import annotations
 
 import json
-import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
+from trainer.asking.files import put
 from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
@@ -97,13 +98,9 @@ class Abilities:
         if self._file is None:
             return
         known = {key: {"mode": a.mode, "omit": sorted(a.omit)} for key, a in self._all().items()}
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        try:
+        with suppress(OSError):  # a disk that is full or read-only: it is found out again
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(known), "utf-8")
-            draft.replace(self._file)
-        except OSError:  # a disk that is full or read-only: it is found out again
-            draft.unlink(missing_ok=True)
+            put(self._file, json.dumps(known))
 
 
 def _read(file: Path) -> dict[str, Ability]:

@@ -11,6 +11,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from trainer.asking.files import put
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -46,14 +48,10 @@ class Answers:
         self._fresh[digest] = text
         if self._folder is None:
             return
-        draft = self._folder / f"{digest}.{os.getpid()}.draft"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            draft.write_text(text, "utf-8")
-            draft.replace(self._folder / digest)
-        except (OSError, ValueError):
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+            put(self._folder / digest, text)
+        except OSError:
             return
         self._until_clear -= 1
         if self._until_clear < 0:

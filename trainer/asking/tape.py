@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from trainer.asking.chat import Chat, ChatError, ChatReply, Embedder
+from trainer.asking.files import put
 from trainer.asking.question import AskError
 from xpstore.errors import RepositoryError, UsageError
 from xpstore.redact import Redactor
@@ -123,12 +121,8 @@ def text_key(model: str, text: str) -> bytes:
 
 
 def _put(file: Path, text: str) -> None:
-    """Write a file, whole or not at all. Raises RepositoryError."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+    """Write a recording. Raises RepositoryError."""
     try:
-        draft.write_text(f"{text}\n", "utf-8", "surrogatepass")
-        draft.replace(file)
+        put(file, f"{text}\n")
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
         raise RepositoryError(f"{file}: {error.strerror}", hint="the run is not recorded") from error
