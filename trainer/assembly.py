@@ -5,9 +5,11 @@ The one without a model is there at once; the one with a model lives as long as 
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from trainer.asking.open import open_asker
 from trainer.components.gradient_estimator import ExperienceGradientEstimator
 from trainer.components.memory_store import BranchPolicy
 from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
@@ -17,11 +19,18 @@ from trainer.components.trajectory_analyzer import TrajectoryRolloutAnalyzer
 from trainer.engine import PolicyTrainingEngine
 from trainer.journal import GitJournal
 from trainer.llm_learner.claims import learner_name
+from trainer.llm_learner.editor import LLMEditor
+from trainer.llm_learner.extractor import LLMExtractor
+from trainer.llm_learner.judge import RubricJudge
+from trainer.llm_learner.merger import LlmMerger
+from trainer.llm_learner.resolver import LLMResolver
+from trainer.model_use import ModelAccount
 from trainer.offline.editor import OfflineEditor
 from trainer.offline.extractor import OfflineExtractor
 from trainer.offline.merger import StatementMerger
+from trainer.similarity import EmbeddingSimilarity, TextSimilarity
 from trainer.strategies import Strategies
-from xpstore.errors import UsageError
+from xpstore.derived import answers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,8 +59,24 @@ async def learning(
     if choice is None:
         yield Strategies(OfflineExtractor(), OfflineEditor(), StatementMerger())
         return
-    del door, again
-    raise UsageError("there is no learner with a model in this version")
+    config, repo = await door.call(lambda location: (location.config, location.repo))
+    settings, salt = choice.settings(config), config.id
+    room = settings.context_tokens
+    async with open_asker(
+        settings, tape=choice.tape(), answers=answers(repo), again=again, cache=repo
+    ) as asker:
+        vectors = asker.vectors
+        similar = EmbeddingSimilarity(vectors, settings.embedding_model) if vectors else TextSimilarity()
+        yield Strategies(
+            extractor=LLMExtractor(asker, room, salt),
+            editor=LLMEditor(asker, room, similar, salt),
+            merger=LlmMerger(asker, settings.max_gradients, room, config.limits, salt),
+            similarity=similar,
+            evaluator=RubricJudge(asker, room, salt),
+            resolver=LLMResolver.on_loop(asker, asyncio.get_running_loop(), context_tokens=room, salt=salt),
+            parallel=settings.parallel,
+            model=ModelAccount(asker),
+        )
 
 
 def trainer_of(
@@ -67,7 +92,7 @@ def trainer_of(
     engine = PolicyTrainingEngine(
         analyzer=TrajectoryRolloutAnalyzer(strategies.extractor, strategies.evaluator),
         estimator=ExperienceGradientEstimator(strategies.editor),
-        optimizer=PatchMergePolicyOptimizer(strategies.merger),
+        optimizer=PatchMergePolicyOptimizer(strategies.merger, strategies.similarity),
         updater=updater,
         policy=BranchPolicy(door, target.branch, target.start),
         progress=progress,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trainer.context import PipelineContext
     from trainer.interfaces import ExperienceEditor, PatchMerger, RolloutEvaluator, TrajectoryExtractor
     from trainer.model_use import ModelAccount
+    from trainer.similarity import Similarity
     from xpstore.config import StoreConfig
     from xpstore.resolver import Resolver
     from xpstore.settings import LlmSettings
@@ -51,6 +52,8 @@ class Strategies:
     extractor: TrajectoryExtractor
     editor: ExperienceEditor
     merger: PatchMerger
+    similarity: Similarity | None = None
+    """What finds pages that may say the same; None = by their words."""
     evaluator: RolloutEvaluator | None = None
     """Scores what nobody scored; None = nobody does."""
     resolver: Resolver = OFFLINE
