@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.builders import make_store
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = {"xpstore": 0, "trainer": 1, "hooks": 2}  # imports point downwards only
@@ -20,6 +23,7 @@ DOORS = {  # library → the only modules that may import it
     "numpy": {"trainer.stats", "trainer.gate.simulate", "trainer.gate.statistics"},
     "scipy": {"trainer.gate.statistics"},
     "openai": {"trainer.llm"},
+    "httpx2": {"trainer.llm"},
     "watchfiles": {"xpstore.watch"},
     # git, the pager, the user's own command, and the two programs that hold keys
     "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.watch", "xpstore.signing"},
@@ -192,6 +196,15 @@ def test_what_log_and_diff_need_knows_no_pydantic():
             todo += edges[name]
             direct = {i.split(".")[0] for i in imports(MODULES[name], typing_too=False)}
             assert "pydantic" not in direct, f"{start} reaches pydantic through {name}"
+
+
+def test_who_learns_without_a_model_does_not_load_a_client(tmp_path: Path):
+    make_store(tmp_path / "s")
+    sample = (ROOT / "sample_repo" / "rollouts" / "returns.jsonl").read_text("utf-8").splitlines()
+    (tmp_path / "two.jsonl").write_text("\n".join(sample[:2]), "utf-8")
+    blocked = "import sys; sys.modules['openai'] = sys.modules['httpx2'] = None; "
+    program = [sys.executable, "-c", f"{blocked}from xpstore.cli.main import main; main()"]
+    subprocess.run([*program, "-C", "s", "train", "../two.jsonl"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 from email.utils import formatdate
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +13,6 @@ from trainer.llm import Endpoint, OpenAIChat, endpoint_of
 from xpstore.errors import UsageError
 from xpstore.settings import LlmSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-proj-Zx81kQ0pWm4nVb72Lc59Ty36"
 ASKED = ChatRequest(
     stage="act",
@@ -254,18 +249,3 @@ def test_an_endpoint_without_embeddings_says_so(llm_server):
     with pytest.raises(ChatError, match="no embeddings here") as caught:
         asyncio.run(run())
     assert caught.value.status == 404
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        "xpstore.cli.main",
-        "trainer.cli.train",
-        "trainer.assembly",
-        "trainer.asking.open",
-    ],
-)
-def test_nothing_loads_the_client_before_it_is_used(module):
-    code = f"import sys, {module}; sys.exit(any(name in sys.modules for name in ('openai', 'httpx2')))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ, check=False)
-    assert done.returncode == 0

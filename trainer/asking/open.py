@@ -53,17 +53,19 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
 
     async with OpenAIChat(settings) as chat:
         vectors = _vectors(chat, settings, budget, tape, cache)
-        yield ModelAsker(
-            chat,
-            settings,
-            budget,
-            vectors=vectors,
-            tape=tape,
-            answers=Answers(answers, again=again),
-            abilities=abilities or Abilities(answers, chat.address),
-        )
-        if vectors:
-            vectors.save()
+        try:
+            yield ModelAsker(
+                chat,
+                settings,
+                budget,
+                vectors=vectors,
+                tape=tape,
+                answers=Answers(answers, again=again),
+                abilities=abilities or Abilities(answers, chat.address),
+            )
+        finally:  # what was paid for is kept, however the run ends
+            if vectors:
+                vectors.save()
 
 
 def _vectors(
