@@ -107,6 +107,20 @@ class PatchMergeContext(Frozen):
         return "\n".join(lines)
 
 
+class MergedStatement(Frozen):
+    """What became of a statement that a merger did not leave where it was."""
+
+    page: str
+    text: str
+    fate: Literal["kept", "merged", "superseded", "dropped"]
+    """Kept: on another page."""
+    into: str = ""
+    """The page where it is kept, or the statement that says it or replaces it."""
+    reason: str = ""
+    gradients: tuple[str, ...] = ()
+    """Ids of the gradients that added it or took it out."""
+
+
 class MergeOperation(Frozen):
     """One file to write or delete."""
 
@@ -117,6 +131,7 @@ class MergeOperation(Frozen):
     reason: str = ""
     gradients: tuple[str, ...] = ()
     """Ids of the gradients that it comes from, beyond those that have its name as target."""
+    account: tuple[MergedStatement, ...] = ()
 
 
 class MergeRefusal(Frozen):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Shares of content words. Set on the tuning half of the corpora of tests/xpstore/test_resolution_check.py.
 MERGED = 0.8  # of a statement, that the one it was merged into has
 SUPERSEDED = 0.6  # of a statement, that the one which replaces it has
-COVERED = 0.9  # of a dropped statement, that one which stays has
+COVERED = 0.9  # of a dropped statement, or of a merged one that rewords nothing, that one which stays has
 REWORDED = 0.5  # of a statement of the base, that its rewording has
 INVENTED = 0.34  # of a new wording, that none of its sources has
 
@@ -94,7 +94,7 @@ def _check_merged(hunk: Hunk, statement: Numbered, into: str) -> Iterator[Object
     if hunk.is_front_matter:
         return
     share = min(contained(text, into), _news_kept(hunk, text, into))
-    if share < MERGED:
+    if share < (MERGED if _reworded(hunk, text) else COVERED):
         yield Objection("account", f"{_quoted(into)} does not say what {_quoted(text)} said ({share:.0%})")
     missing = sorted(names(text) - names(into))
     if missing:
@@ -136,10 +136,22 @@ def _has_news(hunk: Hunk, text: str, into: str) -> bool:
 
 
 def _news_kept(hunk: Hunk, text: str, into: str) -> float:
-    """Return the share of the words without digits that a statement has over the base and `into` has too."""
-    old = {word for s in hunk.of("base") for word in content(s.text)}
+    """Return the share of the words without digits that a statement has over the base and `into` has too.
+
+    Over the statements of the base that it rewords: a word that another one has is still news here.
+    """
+    old = {word for base in _reworded(hunk, text) for word in content(base)}
     news = {word for word in content(text) - old if not any(c.isdigit() for c in word)}
     return len(news & content(into)) / len(news) if news else 1.0
+
+
+def _reworded(hunk: Hunk, text: str) -> list[str]:
+    """Return the statements of the base that a statement rewords: it has half of one, a third is of it."""
+    return [
+        base.text
+        for base in hunk.of("base")
+        if contained(base.text, text) >= REWORDED and contained(text, base.text) >= INVENTED
+    ]
 
 
 def _may_drop(hunk: Hunk, statement: Numbered, result: Sequence[str]) -> bool:

@@ -143,3 +143,15 @@ def test_what_no_edit_of_many_took_out_is_not_lost():
     base = Numbered(1, "A", BASE, frozenset({"base", "1", "2", "3"}))
     hunk = Hunk("A", (base,), ("1", "2", "3"))
     assert found([THEIRS], Claim(1, "superseded", into=THEIRS), hunk=hunk)[0] == "loss"
+
+
+def test_what_rewords_nothing_is_merged_whole():
+    """Of two short lessons the one word that differs is the lesson."""
+    zip_code, email = (f"- Ask for the order number and the {x} before you cancel." for x in ("zip", "email"))
+    sides = ((1, zip_code, "ours"), (2, email, "theirs"))
+    statements = tuple(Numbered(n, "A", t, frozenset({s})) for n, t, s in sides)
+    claims = (Claim(1, "kept"), Claim(2, "merged", into=zip_code))
+    assert found([zip_code], *claims, hunk=Hunk("A", statements)) == ["account"]
+    old = Numbered(3, "A", "- Write an email.", frozenset({"base", "ours", "theirs"}))
+    claims = (*claims, Claim(3, "kept"))
+    assert found([zip_code, old.text], *claims, hunk=Hunk("A", (*statements, old))) == ["account"]

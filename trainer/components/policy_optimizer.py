@@ -118,6 +118,8 @@ def _item(
     metadata: dict[str, JsonValue] = {"reason": operation.reason} if operation.reason else {}
     if operation.gradients:
         metadata[GRADIENTS] = list(operation.gradients)
+    if operation.account:
+        metadata["account"] = [row.model_dump(mode="json") for row in operation.account]
     return PolicyPlanItem(
         kind="upsert_experience" if operation.kind == "upsert" else "delete_experience",
         target_experience_name=operation.name,

@@ -32,7 +32,20 @@ class StatementMerger:
                     refused.append(deletion)
                 else:
                     operations.append(deletion)
-        return MergeOutcome(operations=tuple(operations), refused=tuple(refused))
+        return _once(operations, refused)
+
+
+def _once(operations: list[MergeOperation], refused: list[MergeRefusal]) -> MergeOutcome:
+    """Return one operation per page; a page that is both changed and replaced stays as it is."""
+    kinds: dict[str, set[str]] = {}
+    for operation in operations:
+        kinds.setdefault(operation.name, set()).add(operation.kind)
+    clashing = [name for name, found in kinds.items() if len(found) > 1]
+    why = "one edit changes it, and another replaces it"
+    return MergeOutcome(
+        operations=tuple({op.name: op for op in operations if op.name not in clashing}.values()),
+        refused=(*refused, *(MergeRefusal(name=name, reason=why) for name in clashing)),
+    )
 
 
 def _fold(target: str, current: str | None, patches: list[PatchMergePatch]) -> MergeOperation | MergeRefusal:

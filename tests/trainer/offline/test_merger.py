@@ -79,3 +79,21 @@ def test_superseding_needs_a_place_for_every_statement():
     assert "two" in kept.refused[0].reason
     gone = merge(edit(None, page("a", "one\n- two"), supersedes=("old",)), old=old)
     assert {o.name: o.kind for o in gone.operations} == {"a": "upsert", "old": "delete"}
+
+
+def test_a_page_that_one_edit_changes_and_another_replaces_stays_as_it_is():
+    old = page("old", "one")
+    outcome = merge(
+        edit(old, page("old", "one\n- two"), name="old"),
+        edit(None, page("a", "one"), supersedes=("old",)),
+        edit(None, page("b", "one"), name="b", supersedes=("old",)),
+        old=old,
+    )
+    assert {o.name: o.kind for o in outcome.operations} == {"a": "upsert", "b": "upsert"}
+    assert [r.name for r in outcome.refused] == ["old"]
+
+
+def test_a_page_that_two_edits_replace_goes_once():
+    edits = [edit(None, page(name, "one"), name=name, supersedes=("old",)) for name in ("a", "b")]
+    outcome = merge(*edits, old=page("old", "one"))
+    assert [o.name for o in outcome.operations] == ["a", "old", "b"]

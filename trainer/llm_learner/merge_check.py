@@ -1,0 +1,187 @@
+"""Is an answer about edits that meet complete and true? Decided by code, whoever answers. Pure.
+
+The checks are those of the store's merges (xpstore/account_check.py, resolution_check.py, guards.py): every
+edit is a version of its page. What no edit took out is kept, or is in what it was merged into.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from trainer.llm_learner.claims import wording_problems
+from xpstore.account_check import check_account
+from xpstore.conflict import Hunk, Numbered
+from xpstore.document import Document
+from xpstore.errors import DocumentError, InvalidNameError
+from xpstore.fidelity import names
+from xpstore.markdown import Statement
+from xpstore.names import check_name, fold, invisible_spans
+from xpstore.resolution_check import check_repeated, check_text, errors
+from xpstore.resolver import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from trainer.llm_learner.merge_account import Account
+    from trainer.llm_learner.merge_form import PageChange, PageWording
+    from trainer.llm_learner.union import Said
+
+T = TypeVar("T")
+
+
+def objections(account: Account) -> list[str]:
+    """Return everything that speaks against the pages of an answer, in sentences."""
+    found = list(_form(account))
+    if found:
+        return found
+    try:
+        texts = account.texts()
+    except DocumentError as error:
+        return [error.message]
+    return [*_statements(account, texts), *_texts(account, texts)]
+
+
+def _form(account: Account) -> Iterator[str]:
+    """Yield what keeps the answer from being read as pages."""
+    for number in _repeated(f.number for f in account.fates):
+        yield f"statement {number} is accounted for more than once"
+    for page in _repeated(c.page for c in account.changes):
+        yield f"page {page} is changed in more than one way"
+    for name in _repeated(account.final.values()):
+        yield f"more than one page is called {name} in the end"
+    for change in account.changes:
+        yield from (f"page {change.page}: {problem}" for problem in _page_problems(account, change))
+    for wording in account.wordings:
+        yield from (f"wording {wording.number}: {problem}" for problem in _wording_problems(account, wording))
+    known = {*account.final, *account.final.values()}
+    numbers = {*account.worded, *account.union.by_number}
+    for fate in account.fates:
+        if fate.fate == "kept" and fate.page and fate.page not in known:
+            yield f"statement {fate.number} is kept on {fate.page}, and there is no such page in the end"
+        if fate.fate in {"merged", "superseded"} and fate.into not in numbers:
+            yield f"statement {fate.number} leads to {fate.into}, and there is nothing of that number"
+    yield from _homeless(account)
+
+
+def _repeated(values: Iterable[T]) -> list[T]:
+    return [value for value, n in Counter(values).items() if n > 1]
+
+
+def _homeless(account: Account) -> Iterator[str]:
+    """Yield what is kept, and on no page; and pages that are left with nothing."""
+    for said in account.union.statements:
+        fate = account.by_number.get(said.number)
+        is_kept = not said.is_open if fate is None else fate.fate == "kept"
+        if is_kept and account.page_of(said) is None:
+            yield f"page {said.page} is deleted, and nothing says where statement {said.number} goes"
+    standing = {account.page_of(s) for s in account.union.statements}
+    standing |= {account.final.get(w.page, w.page) for w in account.wordings}
+    for before, after in account.final.items():
+        if (
+            account.union.current.get(before) is not None
+            and account.union.of(before)
+            and after not in standing
+        ):
+            yield f"page {before} says nothing in the end, and it is not deleted"
+
+
+def _wording_problems(account: Account, wording: PageWording) -> Iterator[str]:
+    yield from wording_problems(account.worded[wording.number], account.mark)
+    if wording.page not in {*account.final, *account.final.values()}:
+        yield f"there is no page {wording.page} in the end"
+    if wording.section not in {s.section for s in account.sources(wording)}:
+        yield f"it is in section {wording.section!r}, and nothing that it says is"
+    if sum(w.number == wording.number for w in account.wordings) > 1:
+        yield "there is another one of its number"
+
+
+def _page_problems(account: Account, change: PageChange) -> Iterator[str]:
+    group = account.union.group.pages
+    if (change.change == "new") == (change.page in group):
+        yield "it is there" if change.page in group else "there is no such page"
+        return
+    name = change.page if change.change == "new" else change.name
+    if change.change in {"new", "renamed"}:
+        try:
+            check_name(name)
+        except InvalidNameError as error:
+            yield error.message
+            return
+        others = {fold(n) for n in (*account.taken, *group) if change.change == "new" or n != change.page}
+        if fold(name) in others:
+            yield f"there is a page {name} already"
+    if change.change in {"new", "described"} and not change.description.strip():
+        yield "it has no description"
+    if change.description:
+        yield from _description_problems(account, change.description)
+
+
+def _description_problems(account: Account, text: str) -> Iterator[str]:
+    known = {name for s in account.union.statements for name in names(s.text)}
+    for document in account.union.heads.values():
+        known |= names(str(document.front.get("description", "")))
+    new = sorted(names(text) - known)
+    if new:
+        yield f"its description has {', '.join(new)}, which nothing that is shown has"
+    if "\n" in text or account.mark in text or any(True for _ in invisible_spans(text)):
+        yield "its description is not one plain line"
+
+
+def _statements(account: Account, texts: dict[str, str]) -> Iterator[str]:
+    """Check the account as that of a merge whose versions are the edits."""
+    union = account.union
+    versions = tuple(map(str, range(1, len(union.group.patches) + 1)))
+    numbered = tuple(Numbered(s.number, "", s.text, _sides(account, s, versions)) for s in union.statements)
+    result = [s for text in texts.values() for s in Document.parse(text).statements()]
+    named = {s.number: s.text for s in union.statements} | account.worded
+    claims = {s.number: _claim(account, s, named) for s in union.statements}
+    stated = {number: claim for number, claim in claims.items() if claim is not None}
+    hunk = Hunk("", numbered, versions)
+    yield from errors(check_account(hunk, [s.text for s in result], (), stated))
+    base = [Statement(s.text, s.section) for s in union.statements if s.is_there]
+    edits = [
+        [
+            Statement(s.text, s.section)
+            for s in union.statements
+            if n in s.added_by or (s.is_there and n not in s.taken_by)
+        ]
+        for n in range(1, len(versions) + 1)
+    ]
+    yield from errors(check_repeated(base, edits, result))
+
+
+def _claim(account: Account, said: Said, texts: Mapping[int, str]) -> Claim | None:
+    """Return what is claimed of a statement; of one that no edit touches, nothing has to be said.
+
+    What is merged into its own words stands; so does what an edit adds, and other words that stand say.
+    """
+    fate = account.by_number.get(said.number)
+    if fate is None:
+        return None if said.is_open else Claim(said.number, "kept")
+    claim = fate.claim(texts)
+    standing = {s.text for s in account.union.statements if account.page_of(s) is not None}
+    standing.update(account.worded.values())
+    is_said = claim.into == said.text or (fate.fate == "dropped" and not said.is_there)
+    return Claim(said.number, "kept") if is_said and said.text in standing else claim
+
+
+def _sides(account: Account, said: Said, versions: Sequence[str]) -> frozenset[str]:
+    """Return which versions have a statement.
+
+    One that no edit touches is lost where it is not kept; merged, it is checked as if it had just been added.
+    """
+    if not said.is_there:
+        return frozenset(map(str, said.added_by))
+    fate = account.by_number.get(said.number)
+    if not said.taken_by and fate is not None and fate.fate == "merged":
+        return frozenset({"now"})
+    return frozenset({"base", *versions} - set(map(str, said.taken_by)))
+
+
+def _texts(account: Account, texts: dict[str, str]) -> Iterator[str]:
+    """Check each page as a whole: markers, front matter, opposite commands that no version had."""
+    current = [text for text in account.union.current.values() if text is not None]
+    proposed = [p.after_file.content for p in account.union.group.patches if p.after_file]
+    for name, text in texts.items():
+        yield from (f"{name}: {problem}" for problem in errors(check_text((*current, *proposed), text, name)))
