@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,8 @@ MODULES = {
 }
 
 
-def imports(tree: ast.Module, *, typing_too: bool) -> set[str]:
+@cache
+def imports(tree: ast.Module, *, typing_too: bool) -> frozenset[str]:
     """All modules named by import statements anywhere in the tree, lazy ones included."""
     found: set[str] = set()
     skipped = set() if typing_too else {id(n) for block in type_checking(tree) for n in ast.walk(block)}
@@ -107,7 +109,7 @@ def imports(tree: ast.Module, *, typing_too: bool) -> set[str]:
             "__import__",
         }:
             found |= {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
-    return found
+    return frozenset(found)
 
 
 def type_checking(tree: ast.Module) -> list[ast.If]:
