@@ -25,6 +25,14 @@ class NothingToNoteError(ComponentError):
     """There is nothing to learn from a rollout, and its message says why: the analysis of it is done."""
 
 
+class BatchError(ComponentError):
+    """A batch failed for this member; `__cause__` is why, the same for all of them."""
+
+
+class ClosedError(ComponentError):
+    """What was submitted to is closed."""
+
+
 class RolloutError(UsageError):
     """Rollouts that cannot be trained on."""
 
