@@ -110,6 +110,34 @@ def without(text: str, section_name: str, key: str) -> str:
     return text
 
 
+def replaced(text: str, section_name: str, key: str, statement: str) -> str:
+    """Return the file with this list item in the place of the statement of this key."""
+    document = Document.parse(text)
+    for number, section in enumerate(document.sections):
+        for at, old in enumerate(section.statements):
+            if old.key == key and section.name == section_name:
+                new = Statement(statement, section.name)
+                statements = (*section.statements[:at], new, *section.statements[at + 1 :])
+                return _rebuilt(document, number, replace(section, statements=statements))
+    return text
+
+
+def appended(text: str, entry: Entry) -> str:
+    """Return the file with this entry as the last of its section."""
+    document = Document.parse(text)
+    for number, section in enumerate(document.sections):
+        if section.name == entry.section:
+            last = section.statements[-1].text if section.statements else ""
+            gap = usual_gap(last, entry.text) if section.statements else "\n"
+            longer = replace(
+                section,
+                statements=(*section.statements, Statement(entry.text, section.name)),
+                gaps=(*section.gaps, gap),
+            )
+            return _rebuilt(document, number, longer)
+    return _with_section(document, entry)
+
+
 def _has(entries: Iterable[Entry], section: str) -> bool:
     return any(e.section == section for e in entries)
 

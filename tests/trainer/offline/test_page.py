@@ -4,7 +4,16 @@ from itertools import permutations
 
 import pytest
 
-from trainer.offline.page import Entry, new_page, page_name, refreshed, with_entry, without
+from trainer.offline.page import (
+    Entry,
+    appended,
+    new_page,
+    page_name,
+    refreshed,
+    replaced,
+    with_entry,
+    without,
+)
 from xpstore.document import Document
 from xpstore.merge import merge
 
@@ -84,3 +93,25 @@ def test_what_people_wrote_below_a_lesson_stays() -> None:
     (old,) = Document.parse(page).statements("Approach")
     other = Entry("Approach", LOOK.text.replace("4 rollouts", "9 rollouts"))
     assert refreshed(old, other) == other.text + "\n  - but ask Bob first"
+
+
+def test_a_statement_is_replaced_where_it_stands() -> None:
+    text = new_page("cancel", ALL)
+    found = replaced(text, "Approach", LOOK.key, "- Look first.")
+    assert [s.key for s in Document.parse(found).statements("Approach")] == ["Look first.", CONFIRM.key]
+    assert replaced(text, "Reflect", LOOK.key, "- Look first.") == text
+
+
+@pytest.mark.parametrize(
+    "text", [PEOPLE, PEOPLE.replace("\n", "\r\n"), "", "Only this.", new_page("cancel", ALL)]
+)
+def test_an_appended_statement_is_the_last_of_its_section(text: str) -> None:
+    found = appended(text, Entry("Reflect", "- Be brief."))
+    before, after = Document.parse(text), Document.parse(found)
+    assert [s.key for s in after.statements("Reflect")] == [
+        *(s.key for s in before.statements("Reflect")),
+        "Be brief.",
+    ]
+    kept = [s.text for s in after.statements() if s.key != "Be brief."]
+    assert kept == [s.text for s in before.statements()]
+    assert ("\r" in found) == ("\r" in text)
