@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xpstore.fidelity import contained, lost_negation, names
 from xpstore.polarity import contradictions
+
+if TYPE_CHECKING:
+    from tests.llm_server import Seen
 
 _STATEMENT = re.compile(r"^\[(\d+)\] (.*)$")
 _PLACE = re.compile(r"(.+?), section '(.*)'; (.*)")
@@ -53,11 +57,6 @@ def statements(content: str) -> list[Shown]:
     return [shown for shown in found if shown.number]
 
 
-def asked(request: dict) -> str:
-    """Return the question of a request: the first message of the user."""
-    return next(m["content"] for m in request["messages"] if m["role"] == "user")
-
-
 def covers(one: str, other: str) -> bool:
     """Whether the first says all that the second says."""
     return (
@@ -68,9 +67,9 @@ def covers(one: str, other: str) -> bool:
     )
 
 
-def merge(request: dict) -> dict:
+def merge(seen: Seen) -> dict:
     """Keep what edits add but what another statement says; what is near replaces what they take out."""
-    return merged(asked(request))
+    return merged(seen.content)
 
 
 def merged(content: str) -> dict:
@@ -96,9 +95,9 @@ def merged(content: str) -> dict:
     return {"account": account, "wordings": [], "pages": []}
 
 
-def resolve(request: dict) -> dict:
+def resolve(seen: Seen) -> dict:
     """Keep what both sides added; of opposite commands, that of theirs."""
-    return resolved(asked(request))
+    return resolved(seen.content)
 
 
 def resolved(content: str) -> dict:

@@ -151,7 +151,7 @@ class LlmMerger:
         )
 
     async def _joined(self, parts: Sequence[_Part], context: PatchMergeContext) -> MergeOutcome:
-        """Join the outcomes; groups that change one page in ways that exclude each other are merged by rule."""
+        """Join the outcomes; groups whose changes of a page exclude each other are merged by rule."""
         pages = {f.name: f.content for f in (*context.required_files, *context.candidate_files)}
         operations: dict[str, MergeOperation] = {}
         clashing: set[str] = set()
