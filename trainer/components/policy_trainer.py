@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.domain import RolloutFailure, RolloutTrainingResult
 from trainer.errors import CutOffError, RolloutError
+from trainer.plan_parts import touching
 from xpstore.plan import PolicyApplyResult
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from trainer.engine import PolicyTrainingEngine
     from trainer.interfaces import PolicyTrainer, TrainingJournal
     from xpstore.experience import ExperienceSet
+    from xpstore.plan import PolicyUpdatePlan
 
 
 class BatchPolicyTrainer:
@@ -52,7 +54,7 @@ class BatchPolicyTrainer:
             planned = await self._engine.plan_and_apply(edits.gradients, everything, context)
         except CutOffError as error:
             return _held(received, done, [*failures, *missed], error, latest)
-        nothing = _nothing(done, edits, missed)
+        nothing = _nothing(done, edits, missed) | _said_already(done, edits, planned.plan)
         await self._journal.nothing(nothing, learner)
         return RolloutTrainingResult(
             analyses=tuple(done),
@@ -140,3 +142,15 @@ def _nothing(
         for a in done
         if a.rollout.id not in cited
     }
+
+
+def _said_already(
+    done: Sequence[RolloutAnalysis], edits: EditResult, plan: PolicyUpdatePlan
+) -> dict[str, str]:
+    """Return a reason for every analysed rollout all of whose edits changed nothing when they were merged."""
+    refused = plan.metadata.get("refused")
+    open_ = set(refused) if isinstance(refused, dict) else set()
+    planned = {g.id for g in touching(plan.items, plan.gradients)}
+    used = [g for g in edits.gradients if g.id in planned or g.target_experience_name in open_]
+    cited = {r for g in edits.gradients for r in g.rollouts} - {r for g in used for r in g.rollouts}
+    return {a.rollout.id: "the pages say already what it teaches" for a in done if a.rollout.id in cited}

@@ -16,14 +16,15 @@ from trainer.engine import PolicyTrainingEngine
 from trainer.errors import RolloutError
 from trainer.journal import NoJournal
 from trainer.offline.merger import StatementMerger
+from trainer.patch_merge import MergeOutcome, MergeRefusal
 from xpstore.experience import ExperienceSet
 
 
-def engine_of(scope, model=None):
+def engine_of(scope, model=None, merger=None):
     return PolicyTrainingEngine(
         analyzer=TrajectoryRolloutAnalyzer(NoteTaker()),
         estimator=ExperienceGradientEstimator(CaseEditor(scope)),
-        optimizer=PatchMergePolicyOptimizer(StatementMerger()),
+        optimizer=PatchMergePolicyOptimizer(merger or StatementMerger()),
         updater=DryRunPolicyUpdater(),
         policy=FixedPolicy(),
         model=model,
@@ -132,3 +133,28 @@ def test_where_the_model_went_away_nothing_is_planned_and_every_rollout_stays_op
         "silent": "estimate",
     }
     assert "held back until the rest is answered: no answer from the host" in result.failures[1].error
+
+
+class Knows:
+    """A merger that finds what `known` teaches on another page already, and cannot merge `odd`."""
+
+    async def merge(self, context):
+        outcome = await StatementMerger().merge(context)
+        return MergeOutcome(
+            operations=tuple(op for op in outcome.operations if op.name not in {"known", "odd"}),
+            refused=tuple(
+                MergeRefusal(name=p.target, reason="odd") for p in context.patches if p.target == "odd"
+            ),
+        )
+
+
+def test_a_rollout_whose_edits_change_nothing_has_taught_nothing():
+    engine = engine_of("batch", merger=Knows())
+    some = [rollout(case) for case in ("known", "odd", "new")]
+    result = asyncio.run(
+        BatchPolicyTrainer(engine, NoJournal()).train_rollouts(
+            some, ExperienceSet(root_uri=""), PipelineContext()
+        )
+    )
+    assert result.nothing == {rollout("known").id: "the pages say already what it teaches"}
+    assert [i.target_experience_name for p in result.plans for i in p.items] == ["new"]
