@@ -192,7 +192,7 @@ class OpenAIChat(Chat, Embedder):
         except EnvelopeError as error:
             raise _Failed(
                 "http",
-                f"{host} answered {excerpt(str(error))}",
+                f"{host} sent {excerpt(str(error))}",
                 status=response.status_code,
                 hint="base_url in [llm] of xp.toml usually ends in /v1" if text.lstrip()[:1] == "<" else "",
             ) from None

@@ -7,6 +7,7 @@ asked in from then on, also by later runs, for a week: endpoints are upgraded.
 from __future__ import annotations
 
 import json
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,11 @@ REMEMBERED = 7 * 86_400.0
 """Seconds for which it is remembered what an endpoint cannot read."""
 _REJECTED = frozenset({400, 415, 422, 501})
 _OMITTABLE = ("max_tokens", "temperature", "seed")
+_NOT_TAKEN = re.compile(
+    r"unsupported|not (?:supported|allowed|permitted|support)|unknown|unrecognized|unexpected|extra",
+    re.IGNORECASE,
+)
+_TOO_LONG = re.compile(r"context|too (?:long|large|many)", re.IGNORECASE)
 _ABOUT_FORM = ("response_format", "json_schema", "json_object", "schema", "grammar")
 
 
@@ -57,8 +63,15 @@ class Ability:
 
         `formed`: whether the request had asked for a form of the answer.
         """
+        if _TOO_LONG.search(message):
+            return None
         for name in _OMITTABLE:
-            if status in _REJECTED and name in message and name not in self.omit:
+            if (
+                status in _REJECTED
+                and name in message
+                and name not in self.omit
+                and _NOT_TAKEN.search(message)
+            ):
                 return replace(self, omit=self.omit | {name})
         # some report a form that they cannot read as an error of their own
         about_form = status in _REJECTED or (status >= 500 and any(w in message for w in _ABOUT_FORM))

@@ -125,7 +125,7 @@ class Budget:
         if not admitted:
             raise AskError(
                 "budget",
-                f"the run's budget is used up: {self._left()}",
+                f"the run's budget is not enough for this question: {self._spent()}",
                 hint="raise max_tokens_per_run or max_cost_per_run in [llm] of xp.toml, and run it again",
             )
         try:
@@ -167,13 +167,11 @@ class Budget:
             not cost or used.cost <= cost
         )
 
-    def _left(self) -> str:
-        used = self.total
-        spent = f"{used.prompt_tokens + used.completion_tokens} of {self._settings.max_tokens_per_run} tokens"
+    def _spent(self) -> str:
+        used, tokens = self.total, self._settings.max_tokens_per_run
+        spent = f"{used.cost:.4f} of {self._settings.max_cost_per_run:.4f} is used"
         return (
-            spent
-            if self._settings.max_tokens_per_run
-            else (f"{used.cost:.4f} of {self._settings.max_cost_per_run:.4f}")
+            f"{used.prompt_tokens + used.completion_tokens} of {tokens} tokens are used" if tokens else spent
         )
 
 

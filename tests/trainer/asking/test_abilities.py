@@ -22,7 +22,9 @@ PLAIN = Ability("prompt")
         (503, "overloaded", True, None),
         (401, "response_format", True, None),
         (0, "", True, None),
-        (400, "the context is too long", False, None),
+        (400, "the context is too long", True, None),
+        (400, "max_tokens is too large: the context has 4096 tokens", True, None),
+        (400, "max_tokens must be positive", False, None),
         (400, "Unsupported parameter: 'max_tokens'", True, Ability(omit=frozenset({"max_tokens"}))),
         (400, "'temperature' does not support 0", False, Ability(omit=frozenset({"temperature"}))),
         (500, "temperature sensor failed", False, None),
@@ -34,7 +36,9 @@ def test_what_is_tried_after_a_refusal(status, said, formed, expected):
 
 def test_it_comes_to_an_end():
     ability, seen = Ability(), []
-    while ability := ability.plainer(400, "max_tokens temperature seed response_format", formed=True):
+    while ability := ability.plainer(
+        400, "unknown: max_tokens temperature seed response_format", formed=True
+    ):
         seen.append(ability)
     assert seen[-1] == Ability("prompt", frozenset({"max_tokens", "temperature", "seed"}))
     assert len(seen) == 5

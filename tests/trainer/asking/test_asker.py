@@ -74,10 +74,10 @@ def test_what_a_model_does_is_read_or_repaired(llm_server, fault, calls):
         (Fault("truncated"), "connection", 1, "cannot be reached"),
         (Fault("slow"), "timeout", 1, "did not answer within 0.2 s"),
         (Fault("drip"), "timeout", 1, "did not answer within 0.2 s"),
-        (Fault("malformed"), "http", 1, "answered text that is not JSON"),
-        (Fault("html"), "http", 1, "answered a web page"),
-        (Fault("nothing"), "http", 1, "answered nothing"),
-        (Fault("no_choices"), "http", 1, "an answer without choices"),
+        (Fault("malformed"), "http", 1, "sent text that is not JSON"),
+        (Fault("html"), "http", 1, "sent a web page"),
+        (Fault("nothing"), "http", 1, "sent nothing"),
+        (Fault("no_choices"), "http", 1, "sent an answer without choices"),
         (Fault("upstream"), "http", 1, "the provider is down"),
     ],
     ids=repr,
@@ -235,7 +235,7 @@ def _say(stage) -> Message:
 
 def test_a_prompt_that_is_too_long_lowers_nothing(llm_server, tmp_path):
     said = '{"error": {"message": "the context is too long"}}'
-    llm_server.on("extract", [*[Fault("status", 400, body=said)] * 3, GOOD])
+    llm_server.on("extract", [Fault("status", 400, body=said), GOOD])
     (result,), _ = ask_all(settings_of(llm_server), [question("long")], answers=tmp_path)
     assert result.fault == "http"
     ask_all(settings_of(llm_server), [question("short")], answers=tmp_path)

@@ -62,7 +62,9 @@ def test_money_is_counted_in_the_prices_of_the_settings(llm_server):
     assert budget.total.cost == pytest.approx(2 * each)
     failed = [r for r in results if isinstance(r, AskError)]
     assert {r.fault for r in failed} == {"budget"}
-    assert failed[0].message == f"the run's budget is used up: {2 * each:.4f} of {2.5 * each:.4f}"
+    assert failed[0].message == (
+        f"the run's budget is not enough for this question: {2 * each:.4f} of {2.5 * each:.4f} is used"
+    )
 
 
 def test_a_repair_is_paid_for_too(llm_server):

@@ -160,3 +160,15 @@ def test_embeddings_read_back(tmp_path):
             asyncio.run(replay.embed([text], model))
         assert caught.value.fault == "replay"
     assert "a text" not in next(tmp_path.iterdir()).read_text()
+
+
+def test_a_replay_has_the_answers_that_the_budget_had(llm_server, tmp_path):
+    llm_server.on("extract", GOOD)
+    asked = [question(f"talk {n}") for n in range(4)]
+    limits = {"max_tokens_per_run": 450, "parallel": 1}
+    live, _ = ask_all(settings_of(llm_server, **limits), asked, tape=Tape(tmp_path))
+    again, _ = ask_all(LlmSettings(**NOWHERE, **limits), asked, tape=Tape(tmp_path, replays=True))
+    failed = [isinstance(result, AskError) for result in live]
+    assert True in failed
+    assert False in failed
+    assert [isinstance(result, AskError) for result in again] == failed
