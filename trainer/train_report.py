@@ -52,6 +52,8 @@ class TrainReport(Frozen):
     """Rollout id → why it taught nothing."""
     refused: dict[str, str] = {}
     """Experience → why its edits could not be merged."""
+    fallbacks: dict[str, str] = {}
+    """Experience → why its edits were merged by rule, though a model was asked."""
     kept: dict[str, str] = {}
     """Branch → the experience whose edits wait there for a decision."""
     duplicates: tuple[dict[str, JsonValue], ...] = ()
@@ -88,7 +90,7 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
     """Return the report on what was learned; `left` = not even shown to the trainer."""
     commits = result.apply_result.commits or ("",) * len(result.plans)
     report, refused, kept = (result.metadata.get(key) for key in ("report", "refused", "kept"))
-    twice = result.metadata.get("duplicates")
+    twice, by_rule = (result.metadata.get(key) for key in ("duplicates", "fallbacks"))
     return TrainReport(
         run_id=target.run_id,
         branch=target.branch,
@@ -101,6 +103,7 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
         failures=result.failures,
         nothing=result.nothing,
         refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
+        fallbacks={k: str(v) for k, v in by_rule.items()} if isinstance(by_rule, dict) else {},
         kept={k: str(v) for k, v in kept.items()} if isinstance(kept, dict) else {},
         duplicates=tuple(d for d in twice if isinstance(d, dict)) if isinstance(twice, list) else (),
         plans=tuple(_summary(p, c) for p, c in zip(result.plans, commits, strict=True)),

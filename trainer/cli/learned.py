@@ -28,6 +28,8 @@ def describe_learned(report: TrainReport) -> Iterator[str]:
     yield from _reasons("Not merged:", [f"{name}: {why}" for name, why in report.refused.items()])
     for branch in report.kept:
         yield paint(f"  (xp resolve {quote(branch)} to decide)")
+    by_rule = [f"{name}: {why}" for name, why in report.fallbacks.items()]
+    yield from _reasons("Merged by rule, not as the model said:", by_rule)
     yield from _reasons("Said twice:", [_twice(d) for d in report.duplicates])
     yield from _reasons("Failed:", [f"{f.stage}: {f.error}" for f in failures])
     yield from _left_out(report)

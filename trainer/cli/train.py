@@ -32,13 +32,14 @@ evaluation also {"commit", "suite", "trials", "key", "reused"}; an epoch also {"
 
 JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied,
 "already": [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}],
-"nothing": {rollout: why}, "refused": {experience: why}, "kept": {branch: experience}, "duplicates": [as in xp
-land], "plans": [{"plan_id", "commit", "subject", "items", "lessons", "unserved": {experience: its status,
-which no agent is given}}], "report": the learner's, "model": what a model was asked or null, "estimate": in a
-dry run, what it would be asked, {"name", "rollouts", "calls": at most, "prompt_tokens", "completion_tokens",
-"cost"}, or null}. "model" is {"name", "prompts": {name: version}, "stages": {"extract", "judge", "edit",
-"merge", "resolve": {"calls", "prompt_tokens", "completion_tokens", "cost", "repaired": answers asked for
-again, "reused": answers on record, "failures": {why there was no answer: count}}}, "total": the same in sum},
+"nothing": {rollout: why}, "refused": {experience: why}, "fallbacks": {experience: why it was merged by rule,
+though a model was asked}, "kept": {branch: experience}, "duplicates": [as in xp land], "plans": [{"plan_id",
+"commit", "subject", "items", "lessons", "unserved": {experience: its status, which no agent is given}}],
+"report": the learner's, "model": what a model was asked or null, "estimate": in a dry run, what it would be
+asked, {"name", "rollouts", "calls": at most, "prompt_tokens", "completion_tokens", "cost"}, or null}.
+"model" is {"name", "prompts": {name: version}, "stages": {"extract", "judge", "edit", "merge", "resolve":
+{"calls", "prompt_tokens", "completion_tokens", "cost", "repaired": answers asked for again, "reused": answers
+on record, "failures": {why there was no answer: count}}}, "total": the same in sum},
 and stands in the record of every plan, too; without FILE it is beside "stopped".
 On main itself, where xp.toml names an environment, also "ungated": why nothing was measured.
 

@@ -26,3 +26,16 @@ def test_nothing_learned_says_so_and_why():
 
 def test_what_is_learned_already_is_no_news():
     assert list(describe_learned(report(already=("a", "b")))) == ["Everything here is already learned."]
+
+
+def test_what_a_model_could_not_merge_is_named_apart_from_what_was_not_merged_at_all():
+    told = list(
+        describe_learned(report(refused={"a": "odd"}, kept={"x": "a"}, fallbacks={"b": "refused: lost"}))
+    )
+    assert told[1:] == [
+        "Not merged:",
+        "     1  a: odd",
+        "  (xp resolve x to decide)",
+        "Merged by rule, not as the model said:",
+        "     1  b: refused: lost",
+    ]
