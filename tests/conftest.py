@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from typing import TYPE_CHECKING
 
-import pygit2
 import pytest
 from hypothesis import settings
-from pygit2.enums import ConfigLevel
 
+from tests.homes import libgit2_home
 from tests.llm_server import LlmServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# Tests start many Pythons: where those may not keep what they compile, each compiles the program anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# The workers of the suite use all processors already; threads for small matrices only wait for each other.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 # The suite draws the same examples every time, so that it never fails by chance; `make stress` draws anew.
 settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave what was collected, which stays until the end, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -36,16 +51,8 @@ def isolated_git(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("LANG", "C.UTF-8")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("TZ", "UTC")
-    # libgit2 looks HOME up once, when it is loaded
-    paths = pygit2.settings.search_path
-    levels = (ConfigLevel.GLOBAL, ConfigLevel.XDG, ConfigLevel.SYSTEM)
-    before = {level: paths[level] for level in levels}
-    paths[ConfigLevel.GLOBAL] = str(home)
-    paths[ConfigLevel.XDG] = str(home / ".config" / "git")
-    paths[ConfigLevel.SYSTEM] = str(home / "none")
-    yield home
-    for level, value in before.items():
-        paths[level] = value
+    with libgit2_home(home):
+        yield home
 
 
 @pytest.fixture

@@ -1,15 +1,20 @@
-"""A user at a shell: real processes, a home and a git configuration of their own."""
+"""A user at a shell, with a home and a git configuration of their own. Only `xp` runs in this process."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
-import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
+
+from tests.homes import libgit2_home
+from xpstore.cli.main import run as run_xp
 
 TAU_BENCH = Path(__file__).resolve().parents[3] / "shared/data/tau-bench/gpt-4o-airline.tasks-0-39.json"
 
@@ -36,7 +41,19 @@ class User:
         return done.stdout if code == 0 else done.stdout + done.stderr
 
     def xp(self, *words: str, code: int = 0) -> str:
-        return self.run(str(Path(sys.executable).with_name("xp")), *words, code=code)
+        """Run `xp` without starting it, which is most of what it costs; test_readme.py starts it."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+        with (
+            chdir(self.where),
+            mock.patch.dict(os.environ, self.environment(), clear=True),
+            libgit2_home(self.home),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            done = run_xp(words)
+        said, complaints = (stream.buffer.getvalue().decode() for stream in (out, err))
+        assert done == code, f"xp {words}: {done}\n{said}\n{complaints}"
+        return said if code == 0 else said + complaints
 
     def json(self, *words: str, code: int = 0) -> dict:
         return json.loads(self.xp(*words, "--json", code=code))
