@@ -201,7 +201,7 @@ def test_nobody_there():
 def test_each_attempt_has_a_deadline_of_its_own(llm_server, monkeypatch):
     monkeypatch.setattr(llm, "FIRST_PAUSE", 0.001)
     llm_server.on("act", [Fault("drip"), "Hi"])
-    assert chat(settings_of(llm_server, retries=1, timeout=0.5)).text == "Hi"
+    assert chat(settings_of(llm_server, retries=1, timeout=2.0)).text == "Hi"
 
 
 def test_whoever_is_cancelled_closes_the_connection(llm_server):

@@ -86,7 +86,8 @@ def test_what_cannot_be_repaired_fails_as_data(llm_server, fault, name, calls, s
     late = {"timeout": LATE} if fault.name in {"slow", "drip"} else {}
     result, budget = ask(llm_server, fault, **late)
     assert isinstance(result, AskError), result
-    assert (result.fault, llm_server.counts["extract"]) == (name, calls)
+    assert result.fault == name
+    assert late or llm_server.counts["extract"] == calls, "it may not even have arrived"
     assert says in result.message
     assert budget.faults == {("extract", name): 1}
     assert result.usage == budget.total, "what it has cost is told"
