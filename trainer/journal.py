@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from trainer.domain import Received, Rollout, RolloutAnalysis, RolloutFailure, RubricEvaluation
+from trainer.domain import Received, RolloutFailure
+from trainer.recall import analysed_by, read_rollout, size_of, sizes, studied
 from trainer.share import share_of
 from trainer.trials import stamp_of
-from xpstore import evidence, layout, note, tracking
+from xpstore import evidence, layout, note
 from xpstore.errors import FormatError, NotFoundError
 from xpstore.events import need_whole_history
-from xpstore.history import candidates, reachable_plan_ids
+from xpstore.inbox import landed
 from xpstore.ledger import Event, is_learned, ledgers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from trainer.domain import Rollout, RolloutAnalysis
     from trainer.store_door import StoreDoor
     from trainer.trials import TrialStamp
     from xpstore.evidence import EvidenceFile
     from xpstore.location import Location
-    from xpstore.trajectory import Trajectory
 
 
 class NoJournal:
@@ -70,26 +69,25 @@ class GitJournal:
         offered = {r.id: r for r in rollouts}
 
         def work(location: Location) -> Received:
-            refused = {i: _forgotten(r) for i, r in offered.items() if _is_forgotten(location, i)}
+            refused = {i: forgotten(r) for i, r in offered.items() if is_forgotten(location, i)}
             unique = {i: r for i, r in offered.items() if i not in refused}
             self._record(location, unique.values())
-            landed = _landed(location, self._branch)
+            reachable = landed(location, self._branch)
             known: set[str] = set()
             earlier: dict[str, Event] = {}
             for i, events in ledgers(location):
-                if i in unique and not again and is_learned(events, learner, landed):
+                if i in unique and not again and is_learned(events, learner, reachable):
                     known.add(i)
-                if (i in known or i not in unique) and (analysed := _analysed(events, learner)):
+                if (i in known or i not in unique) and (analysed := analysed_by(events, learner)):
                     earlier[i] = analysed
             fresh = [r for i, r in unique.items() if i not in known]
-            sizes = _sizes(location, earlier) | {r.id: _size(r) for r in fresh}
-            share = share_of(sizes)
-            studied, damaged = _studied(location, {i: earlier[i] for i in sorted(share & earlier.keys())})
+            share = share_of(sizes(location, earlier) | {r.id: size_of(r) for r in fresh})
+            recalled, damaged = studied(location, {i: earlier[i] for i in sorted(share & earlier.keys())})
             return Received(
                 fresh=tuple(r for r in fresh if r.id in share),
                 already=tuple(i for i in unique if i in known),
                 refused=(*refused.values(), *damaged),
-                earlier=tuple(studied),
+                earlier=tuple(recalled),
                 left=tuple(r.id for r in fresh if r.id not in share),
             )
 
@@ -99,7 +97,7 @@ class GitJournal:
         """Write rollouts down; those that were forgotten here are passed over. Raises as `receive`."""
 
         def work(location: Location) -> None:
-            self._record(location, [r for r in rollouts if not _is_forgotten(location, r.id)])
+            self._record(location, [r for r in rollouts if not is_forgotten(location, r.id)])
 
         await self._door.call(work)
 
@@ -121,7 +119,7 @@ class GitJournal:
 
     async def rollout(self, rollout_id: str) -> Rollout:
         """Return a recorded rollout. Raises NotFoundError, FormatError."""
-        return await self._door.call(lambda location: _rollout(location, rollout_id))
+        return await self._door.call(lambda location: read_rollout(location, rollout_id))
 
     def _record(self, location: Location, rollouts: Collection[Rollout]) -> None:
         need_whole_history(location)  # or what was learned, and undone, would be learned again
@@ -177,93 +175,17 @@ def _is_of_run(events: Sequence[Event], run_id: str) -> bool:
 def _stamp(location: Location, rollout_id: str) -> TrialStamp | None:
     """Return the stamp of a recording; None where it has none, or cannot be read."""
     try:
-        return stamp_of(_rollout(location, rollout_id))
+        return stamp_of(read_rollout(location, rollout_id))
     except (FormatError, NotFoundError):  # it says nothing of the run; `receive` and xp verify name it
         return None
 
 
-def _is_forgotten(location: Location, rollout_id: str) -> bool:
+def is_forgotten(location: Location, rollout_id: str) -> bool:
+    """Say whether a rollout was forgotten in this store."""
     return evidence.read(location, layout.tombstone_path(rollout_id)) is not None
 
 
-def _forgotten(rollout: Rollout) -> RolloutFailure:
+def forgotten(rollout: Rollout) -> RolloutFailure:
+    """Return that it is not taken back."""
     error = "it was forgotten in this store and is not taken back"
     return RolloutFailure(rollout=rollout.id, case=rollout.case.name, stage="receive", error=error)
-
-
-def _landed(location: Location, branch: str) -> frozenset[str]:
-    refs = {location.config.main, branch, *candidates(location)}
-    tips = {tip for ref in refs if (tip := location.tip_of(ref)) is not None}
-    tips.update(tracking.below(location.repo, f"{layout.HEADS}{location.candidate_prefix}").values())
-    return reachable_plan_ids(location, sorted(tips))
-
-
-def _analysed(events: Sequence[Event], learner: str) -> Event | None:
-    """Return the event that a learner wrote its notes on; None where it has none, or they were dropped."""
-    if any(e["event"] == "dropped" for e in events):
-        return None
-    return next((e for e in events if e["event"] == "analysed" and e.get("learner") == learner), None)
-
-
-def _sizes(location: Location, rollouts: Iterable[str]) -> dict[str, int]:
-    """Return the sizes of the recordings that are still there."""
-    paths = {i: layout.rollout_path(i) for i in rollouts}
-    return {i: size for i, path in paths.items() if (size := evidence.size(location, path)) is not None}
-
-
-def _size(rollout: Rollout) -> int:
-    return len(evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")).data)
-
-
-def _studied(
-    location: Location, earlier: Mapping[str, Event]
-) -> tuple[list[RolloutAnalysis], list[RolloutFailure]]:
-    """Read earlier rollouts; one that cannot be read is set aside, and the run says so."""
-    studied: list[RolloutAnalysis] = []
-    damaged: list[RolloutFailure] = []
-    for i, analysed in earlier.items():
-        try:
-            studied.append(_analysis(location, i, analysed))
-        except (FormatError, NotFoundError) as error:
-            why = f"{error.message} ({error.hint})" if error.hint else error.message
-            damaged.append(RolloutFailure(rollout=i, case="", stage="recall", error=why))
-    return studied, damaged
-
-
-def _analysis(location: Location, rollout_id: str, analysed: Event) -> RolloutAnalysis:
-    """Read an earlier rollout with a learner's notes on it. Raises FormatError, NotFoundError."""
-    rollout = _rollout(location, rollout_id)
-    try:
-        evaluation = rollout.evaluation or RubricEvaluation.model_validate(
-            {"passed": analysed.get("passed"), "score": analysed.get("score")}
-        )
-    except ValidationError as error:
-        raise _unreadable(location, rollout_id, error) from error
-    trajectories = tuple(_trajectories(location, analysed))
-    return RolloutAnalysis(rollout=rollout, evaluation=evaluation, trajectories=trajectories)
-
-
-def _rollout(location: Location, rollout_id: str) -> Rollout:
-    data = evidence.read(location, layout.rollout_path(rollout_id))
-    if data is None:
-        raise NotFoundError(f"there is no rollout {rollout_id} in {location.evidence_ref}")
-    try:
-        return Rollout.model_validate_json(data)
-    except ValidationError as error:
-        raise _unreadable(location, rollout_id, error) from error
-
-
-def _unreadable(location: Location, rollout_id: str, error: ValidationError) -> FormatError:
-    first = error.errors(include_url=False, include_input=False)[0]
-    why = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
-    return FormatError(
-        f"rollout {rollout_id} in {location.evidence_ref} cannot be read: {why}",
-        hint=f"see xp verify; xp forget {rollout_id} takes it out",
-    )
-
-
-def _trajectories(location: Location, analysed: Event) -> list[Trajectory]:
-    ids = analysed.get("trajectories")
-    paths = [layout.trajectory_path(str(i)) for i in ids] if isinstance(ids, list) else []
-    texts = [(p, data) for p in paths if (data := evidence.read(location, p)) is not None]
-    return [note.from_text(data.decode("utf-8", "replace"), path) for path, data in texts]

@@ -45,13 +45,16 @@ def _event(loc: Location, path: str, blob: str) -> Event:
 def is_learned(events: Sequence[Mapping[str, object]], learner: str, landed: frozenset[str]) -> bool:
     """Say whether a learner is done with a rollout.
 
-    It is, when one of its plans on the rollout is among the `landed` plan ids, or when it has said that the
-    rollout teaches nothing. A plan that nobody can reach any more does not count.
+    It is, when one of its plans on the rollout is among the `landed` plan ids, when it has said that the
+    rollout teaches nothing, or when a person has dropped it. A plan that nobody can reach any more does not
+    count.
     """
-    mine = [e for e in events if e.get("learner") == learner]
-    return any(e["event"] == "nothing" or (e["event"] == "planned" and e.get("plan") in landed) for e in mine)
+    return is_closed([e for e in events if e.get("learner") == learner or e["event"] == "dropped"], landed)
 
 
-def is_open(events: Sequence[Mapping[str, object]]) -> bool:
-    """Say whether a rollout was received and nothing was made of it yet: the inbox of a trainer."""
-    return not any(e["event"] in {"planned", "nothing", "dropped"} for e in events)
+def is_closed(events: Sequence[Mapping[str, object]], landed: frozenset[str]) -> bool:
+    """Say whether any learner, or a person, is done with a rollout; else it is in the inbox (inbox.py)."""
+    return any(
+        e["event"] in {"nothing", "dropped"} or (e["event"] == "planned" and e.get("plan") in landed)
+        for e in events
+    )

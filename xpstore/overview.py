@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xpstore import history, kept, layout, ledger, tracking
+from xpstore import history, inbox, kept, layout, tracking
+from xpstore.evidence_read import find_ids
 from xpstore.experience import STATUSES
 from xpstore.serving import readable
 from xpstore.snapshot import snapshot
@@ -40,7 +41,7 @@ class Overview:
     rollouts: int
     """Rollouts on record."""
     open_rollouts: int
-    """Those that no plan or verdict was made of yet."""
+    """Those in the inbox (inbox.py)."""
     conflicts: tuple[str, ...]
     """Branches that keep a plan which was refused and has not landed."""
     only_local: tuple[str, ...]
@@ -53,7 +54,6 @@ def overview(loc: Location) -> Overview:
     commit = loc.repo.ref(head or "HEAD") or loc.resolve(loc.main_ref)
     pages, unreadable = readable(snapshot(loc, commit, parsed=True))
     counts = Counter(page.status for page in pages)
-    unfinished = [ledger.is_open(events) for _, events in ledger.ledgers(loc)]
     candidates = history.candidates(loc)
     shared = [loc.main_ref, loc.evidence_ref, *(f"{layout.HEADS}{branch}" for branch in candidates)]
     return Overview(
@@ -65,8 +65,8 @@ def overview(loc: Location) -> Overview:
             Candidate(branch, sum(1 for _ in history.log(loc, f"{loc.config.main}..{branch}")))
             for branch in candidates
         ),
-        rollouts=len(unfinished),
-        open_rollouts=sum(unfinished),
+        rollouts=len(find_ids(loc, "ledger", "")),
+        open_rollouts=len(inbox.entries(loc)),
         conflicts=kept.waiting(loc),
         only_local=tuple(ref.removeprefix(layout.HEADS) for ref in tracking.unpublished(loc.repo, shared)),
     )

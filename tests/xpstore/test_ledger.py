@@ -5,7 +5,7 @@ import pytest
 from tests.builders import make_store
 from xpstore import evidence
 from xpstore.errors import FormatError
-from xpstore.ledger import is_learned, is_open, ledgers
+from xpstore.ledger import is_closed, is_learned, ledgers
 
 A, B = "a" * 20, "b" * 20
 RECEIVED = {"event": "received"}
@@ -44,17 +44,20 @@ def test_every_rollout_with_its_events_in_one_pass(tmp_path):
         ([RECEIVED, {**PLANNED, "learner": "offline/2"}], False),
         ([RECEIVED, NOTHING], True),
         ([RECEIVED, {**NOTHING, "learner": "gpt/1"}], False),
+        ([RECEIVED, DROPPED], True),
     ],
 )
 def test_learned_is_what_can_be_reached(events, learned):
     assert is_learned(events, "offline/1", frozenset({"p1"})) is learned
 
 
-def test_open_is_what_nothing_was_made_of():
-    assert is_open([RECEIVED])
-    assert is_open([RECEIVED, {"event": "analysed"}])
+def test_closed_is_what_any_learner_or_a_person_is_done_with():
+    landed = frozenset({"p1"})
+    assert not is_closed([RECEIVED], landed)
+    assert not is_closed([RECEIVED, {"event": "analysed"}], landed)
+    assert not is_closed([RECEIVED, {**PLANNED, "plan": "deleted"}], landed)
     for end in (PLANNED, NOTHING, DROPPED):
-        assert not is_open([RECEIVED, end])
+        assert is_closed([RECEIVED, end], landed)
 
 
 @pytest.mark.parametrize("event", [{}, {"event": "invented"}, {"event": ["nothing"]}])

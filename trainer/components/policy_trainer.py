@@ -81,6 +81,33 @@ class BatchPolicyTrainer:
         return [have[r.id] for r in fresh if r.id in have], failures
 
 
+async def update(  # noqa: PLR0913, PLR0917  # what an update is made of
+    engine: PolicyTrainingEngine,
+    journal: TrainingJournal,
+    done: Sequence[RolloutAnalysis],
+    earlier: Sequence[RolloutAnalysis],
+    estimated: tuple[EditResult, list[RolloutFailure]],
+    context: PipelineContext,
+) -> RolloutTrainingResult:
+    """Plan and apply what was estimated on `done` beside `earlier`; record what taught nothing.
+
+    Every trainer's update. Raises CutOffError where the model went away: nothing was planned then.
+    """
+    edits, missed = estimated
+    planned = await engine.plan_and_apply(edits.gradients, [*earlier, *done], context)
+    nothing = _nothing(done, edits, missed)
+    await journal.nothing(nothing, engine.learner)
+    return RolloutTrainingResult(
+        analyses=tuple(done),
+        gradients=edits.gradients,
+        plans=planned.result.plans,
+        apply_result=planned.result,
+        failures=tuple(missed),
+        nothing=nothing,
+        metadata={"report": edits.report, **planned.plan.metadata},
+    )
+
+
 async def train_from_rollouts(
     trainer: PolicyTrainer,
     rollouts: Sequence[Rollout],

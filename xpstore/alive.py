@@ -1,0 +1,84 @@
+"""Who is at work on a repository of this machine: a file for each, locked as long as its process lives.
+
+    <git directory>/xpstore.alive/<token>
+
+The token goes into what is received on behalf of such a process. So whoever finds work that was begun can
+tell whether somebody still does it, whether its process has died here, or whether it belongs to another
+clone. A file stays behind where a process dies; it goes when nothing that was begun under its token is left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal
+
+from xpstore.errors import RepositoryError
+from xpstore.lock import unlock
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+FOLDER = "xpstore.alive"
+State = Literal["alive", "dead", "elsewhere"]
+"""Of a token: its process lives; it died here; it is of another clone, or was cleared away."""
+_DRAFT = "."
+"""How the name of a file begins that is not locked yet."""
+
+
+class Presence:
+    """This process, or one part of it, as others see it. It ends with the process at the latest."""
+
+    def __init__(self, common_dir: Path) -> None:
+        """Begin. Raises RepositoryError where the disk says no."""
+        self.token = os.urandom(10).hex()
+        folder = common_dir / FOLDER
+        self._file = folder / self.token
+        draft = folder / f"{_DRAFT}{self.token}"
+        try:
+            folder.mkdir(exist_ok=True)
+            self._handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            draft.rename(self._file)  # never seen without its lock
+        except OSError as error:
+            raise RepositoryError(
+                f"cannot write {self._file}: {error.strerror or error}",
+                hint="the git directory must be writable",
+            ) from error
+
+    def end(self, *, is_done: bool) -> None:
+        """End; the file stays where not all is done, for the next one to see. Idempotent."""
+        if self._handle < 0:
+            return
+        if is_done:
+            self._file.unlink(missing_ok=True)
+        unlock(self._handle)
+        self._handle = -1
+
+
+def state(common_dir: Path, token: str) -> State:
+    """Return what became of whoever has a token."""
+    if not token.isalnum():  # it comes from a file of the repository, and is to be a name here
+        return "elsewhere"
+    try:
+        handle = os.open(common_dir / FOLDER / token, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return "elsewhere"
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "alive"
+    finally:
+        os.close(handle)
+    return "dead"
+
+
+def clear(common_dir: Path, needed: Collection[str]) -> None:
+    """Remove the files of the dead whose tokens nobody needs any more."""
+    folder = common_dir / FOLDER
+    with suppress(OSError):  # nobody was ever here
+        for file in sorted(folder.iterdir()):
+            if file.name not in needed and state(common_dir, file.name) == "dead":
+                file.unlink(missing_ok=True)
