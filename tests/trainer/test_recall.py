@@ -29,7 +29,7 @@ def test_a_recording_is_read_back_as_it_was(loc):
         read_rollout(loc, "aa11")
 
 
-def test_who_noted_what(loc):
+def test_who_noted_what():
     assert analysed_by([{"event": "received"}, ANALYSED], "double/1") == ANALYSED
     assert analysed_by([ANALYSED], "double/2") is None
     assert analysed_by([ANALYSED, {"event": "dropped"}], "double/1") is None
