@@ -53,6 +53,7 @@ _HINTS = {
     403: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
     404: "check model and base_url in [llm] of xp.toml; base_url usually ends in /v1",
 }
+_NO_PROXY: dict[str, httpx2.AsyncBaseTransport | None] = {"http://": None, "https://": None}
 Read = TypeVar("Read")
 
 
@@ -133,7 +134,7 @@ class OpenAIChat(Chat, Embedder):
             timeout=settings.timeout,
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(
-                trust_env=not self._endpoint.is_local, verify=_certificates()
+                mounts=_NO_PROXY if self._endpoint.is_local else None, verify=_certificates()
             ),
         )
 
@@ -152,7 +153,9 @@ class OpenAIChat(Chat, Embedder):
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Return the reply. Raises ChatError."""
-        return await self._retried("/chat/completions", body_of(request), read_reply)
+        reply = await self._retried("/chat/completions", body_of(request), read_reply)
+        # once more, now that JSON's escapes are undone
+        return ChatReply.model_validate_json(self._endpoint.scrubbed(reply.model_dump_json()))
 
     async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
         """Return one vector for each text, in order. Raises ChatError, also where there are no embeddings."""
@@ -192,14 +195,14 @@ class OpenAIChat(Chat, Embedder):
         except EnvelopeError as error:
             raise _Failed(
                 "http",
-                f"{host} sent {excerpt(str(error))}",
+                f"{host} sent {excerpt(self._endpoint.scrubbed(str(error)))}",
                 status=response.status_code,
                 hint="base_url in [llm] of xp.toml usually ends in /v1" if text.lstrip()[:1] == "<" else "",
             ) from None
 
     def _status_error(self, error: openai.APIStatusError) -> _Failed:
         status, headers = error.status_code, error.response.headers
-        said = self._endpoint.scrubbed(reported(error.response.text))
+        said = self._endpoint.scrubbed(reported(self._endpoint.scrubbed(error.response.text)))
         return _Failed(
             "http",
             f"{self._endpoint.host} answered {status}: {excerpt(said)}",

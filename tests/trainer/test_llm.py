@@ -14,6 +14,7 @@ from xpstore.errors import UsageError
 from xpstore.settings import LlmSettings
 
 KEY = "sk-proj-Zx81kQ0pWm4nVb72Lc59Ty36"
+ESCAPED = KEY.replace("-", "\\u002d").replace("4", "\\u0034")
 ASKED = ChatRequest(
     stage="act",
     about="a turn",
@@ -123,8 +124,10 @@ def test_no_proxy_is_asked_for_this_machine(llm_server, monkeypatch):
         Fault("status", 200, body=f"<html>{KEY}</html>"),
         Fault("status", 200, body=f'{{"error": {{"message": "{KEY} again"}}}}'),
         Fault("status", 200, body=f'{{"choices": null, "detail": "{"x" * 190}{KEY}"}}'),
+        Fault("status", 401, body=f'{{"error": {{"message": "{ESCAPED}"}}}}'),
+        Fault("status", 200, body=f'{{"error": {{"message": "{ESCAPED}"}}}}'),
     ],
-    ids=["401", "500", "page", "error", "cut"],
+    ids=["401", "500", "page", "error", "cut", "escaped", "escaped error"],
 )
 def test_a_key_that_an_endpoint_echoes_is_in_no_error(llm_server, monkeypatch, answer):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -140,10 +143,17 @@ def test_a_key_that_an_endpoint_echoes_is_in_no_error(llm_server, monkeypatch, a
 
 def test_a_key_that_a_model_echoes_is_in_no_reply(llm_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    llm_server.on("act", Reply(f"It is {KEY}.", [("send", {"what": KEY})]))
+    llm_server.on(
+        "act", [Reply(f"It is {KEY}.", [("send", {"what": KEY})]), Fault("status", 200, body=_said())]
+    )
     reply = chat(settings_of(llm_server))
     assert reply.text == "It is <key>."
+    assert chat(settings_of(llm_server)).text == "It is <key>."
     assert reply.tool_calls[0].arguments == '{"what": "<key>"}'
+
+
+def _said() -> str:
+    return f'{{"choices": [{{"message": {{"content": "It is {ESCAPED}."}}}}]}}'
 
 
 def test_words_that_stand_for_no_key_are_left_alone():

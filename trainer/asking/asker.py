@@ -112,10 +112,10 @@ class ModelAsker(Asker):
         reply = ChatReply(text=text)
         try:
             value = _value(question, reply, last=True)
+            if self._tape and not self._tape.replays:
+                value = _value(question, self._tape.keep(request, reply), last=True)
         except _Wrong:
             return None
-        if self._tape and not self._tape.replays:
-            self._tape.keep(request, reply)
         used = Usage(reused=1)
         self.budget.add(question.stage, used)
         return Answer(value, used)

@@ -111,6 +111,18 @@ def test_answers_on_record_get_on_the_tape_too(llm_server, tmp_path):
     assert result.value == Lesson(**GOOD)
 
 
+def test_answers_on_record_are_masked_in_the_run_that_records(llm_server, tmp_path):
+    llm_server.on("extract", {**GOOD, "lesson": "Write to ann@acme.example."})
+    settings, answers = settings_of(llm_server), tmp_path / "answers"
+    (plain,), _ = ask_all(settings, [question()], answers=answers)
+    assert plain.value.lesson == "Write to ann@acme.example."
+    (live,), _ = ask_all(settings, [question()], answers=answers, tape=Tape(tmp_path / "tape"))
+    replay = Tape(tmp_path / "tape", replays=True)
+    (again,), _ = ask_all(LlmSettings(**NOWHERE), [question()], tape=replay)
+    assert live.value.lesson == again.value.lesson == "Write to <email-1>."
+    assert llm_server.counts["extract"] == 1
+
+
 def test_nothing_to_replay_and_nowhere_to_record(tmp_path):
     with pytest.raises(UsageError, match="there is no recording in"):
         Tape(tmp_path / "none", replays=True)
