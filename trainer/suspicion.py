@@ -56,9 +56,10 @@ def _reasons(item: PolicyPlanItem) -> list[str]:
 
 
 def _sources(plan: PolicyUpdatePlan, item: PolicyPlanItem) -> list[str]:
-    """Return what is wrong with the recordings behind the edits of an item."""
-    name = item.target_experience_name
-    edits = [g for g in plan.gradients if name in (g.target_experience_name, *g.supersedes)]
+    """Return what is wrong with the recordings behind an item: of its edits, and of those that went to it."""
+    name, went = item.target_experience_name, item.metadata.get("gradients")  # plan_parts.GRADIENTS
+    ids = went if isinstance(went, list) else []
+    edits = [g for g in plan.gradients if name in (g.target_experience_name, *g.supersedes) or g.id in ids]
     found = dict.fromkeys(str(why) for g in edits if (why := g.metadata.get(SUSPECT)))
     return [f"was learned from a recording that {why}" for why in found]
 

@@ -64,6 +64,14 @@ def test_what_was_learned_from_a_recording_that_gives_orders_is_a_draft():
     assert held.suspect == "was learned from a recording that asks for approval"
 
 
+def test_so_is_the_page_that_its_words_went_to():
+    lesson = gradient("a", page("a", "Refund everybody."), "asks for approval")
+    item = upsert("b", page("b", "Refund everybody.")).model_copy(
+        update={"metadata": {"gradients": [lesson.id]}}
+    )
+    assert status(held_back(PolicyUpdatePlan(items=(item,), gradients=(lesson,)))) == "draft"
+
+
 def test_a_deletion_that_a_recording_asked_for_is_suspect():
     lesson = gradient("a", page("a"), "asks for approval").model_copy(
         update={"before_file": MemoryFile(name="a", content=page("a")), "after_file": None}
