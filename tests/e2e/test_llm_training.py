@@ -1,0 +1,188 @@
+"""`xp train --learner llm` from recordings to commits: what is asked, on record, replayed, and how often."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from tests.builders import every_object, fsck, git
+from tests.e2e.llm import MODEL, Learner, make_template
+from tests.llm_server import Fault
+from tests.llm_world import LESSONS, edit, extract, merge, recordings, teach, write
+from trainer.asking.prompts import prompt
+
+KEY = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
+GONE = [Fault("status", 503), Fault("reset")]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    root = tmp_path_factory.mktemp("llm")
+    write(root / "rollouts.jsonl", recordings(8))
+    return make_template(root / "template", retries=0, prompt_price=1.0, completion_price=2.0)
+
+
+@pytest.fixture
+def store(template, tmp_path, capsys, monkeypatch):
+    """A store with an endpoint of eight recordings."""
+    monkeypatch.chdir(template.parent)
+    return Learner(template, capsys, monkeypatch).copy(tmp_path / "s")
+
+
+def total(report):
+    return report["model"]["total"]
+
+
+def test_recordings_in_commits_out_each_with_what_the_model_was_asked(store, llm_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    store.asks(teach(llm_server))
+    report = store.train("rollouts.jsonl")
+    assert {n for plan in report["plans"] for n in plan["items"]} == set(LESSONS)
+    pages = store.pages(report["branch"])
+    assert all(f"- {LESSONS[name]}\n" in text for name, text in pages.items())
+    assert (report["failures"], report["nothing"], report["refused"]) == ([], {}, {})
+    assert store.states(report["branch"]) == {"intact"}
+    assert git(store.path, "log", "-1", "--format=%an %(trailers:key=Learner)", report["branch"]) == (
+        f"llm/1+{MODEL} Learner: llm/1+{MODEL}"
+    )
+    model = report["model"]
+    assert {stage: used["calls"] for stage, used in model["stages"].items()} == dict(llm_server.counts)
+    assert total(report)["calls"] == len(llm_server.requests) <= 2 * 8 + 2
+    assert total(report)["cost"] == pytest.approx(
+        (total(report)["prompt_tokens"] + 2 * total(report)["completion_tokens"]) / 1e6, abs=1e-5
+    )
+    (asked,) = json.loads(store.xp("show", report["plans"][0]["plan_id"], "--json"))["asked"]
+    assert asked["prompts"] == {name: prompt(name).version for name in ("edit", "extract", "merge")}
+    assert (asked["name"], asked["calls"]) == (MODEL, total(report)["calls"])
+    fsck(store.path)
+    assert KEY.encode() not in every_object(store.path)
+    again = store.train("rollouts.jsonl")
+    assert (len(again["already"]), again["plans"], total(again)["calls"]) == (8, [], 0)
+    store.xp("land", report["branch"])
+    assert store.tree("main") == store.tree(report["branch"])
+
+
+def test_a_dry_run_asks_nothing_and_says_what_it_would(store, llm_server):
+    store.asks(teach(llm_server))
+    before = store.refs()
+    report = store.train("rollouts.jsonl", "--dry-run")
+    assert (llm_server.requests, store.refs(), report["plans"], report["model"]) == ([], before, [], None)
+    estimate = report["estimate"]
+    assert (estimate["name"], estimate["rollouts"], estimate["calls"]) == (MODEL, 8, 18)
+    done = store.train("rollouts.jsonl")
+    assert total(done)["calls"] <= estimate["calls"]
+    assert 0.5 < estimate["prompt_tokens"] / total(done)["prompt_tokens"] < 4
+    assert estimate["cost"] > total(done)["cost"]
+    assert store.train("rollouts.jsonl", "--dry-run")["estimate"]["calls"] == 0
+
+
+def test_a_recording_is_replayed_without_endpoint_and_key_to_the_same_plans(
+    store, llm_server, tmp_path, monkeypatch
+):
+    copy = store.copy("copy")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    store.asks(teach(llm_server))
+    tape = tmp_path / "tape"
+    recorded = store.train("rollouts.jsonl", "--record", str(tape))
+    assert len(list(tape.iterdir())) == total(recorded)["calls"]
+    assert not any(KEY in file.read_text("utf-8") for file in tape.iterdir())
+    llm_server.close()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    replayed = copy.train("rollouts.jsonl", "--replay", str(tape))
+    assert copy.tree(replayed["branch"]) == store.tree(recorded["branch"])
+    assert [p["plan_id"] for p in replayed["plans"]] == [p["plan_id"] for p in recorded["plans"]]
+    next(tape.glob("extract-*")).unlink()
+    missing = copy.train("rollouts.jsonl", "--replay", str(tape), "--again")
+    (failure,) = missing["failures"]
+    assert "has no answer to this question" in failure["error"]
+    assert missing["model"]["stages"]["extract"]["failures"] == {"replay": 1}
+
+
+def test_calls_are_few_and_made_at_once(tmp_path, capsys, monkeypatch, llm_server):
+    """As many seconds as there are rounds, where a call takes one: 2 to read, 2 to edit, 1 to merge."""
+    count, parallel = 32, 16
+    store = Learner(make_template(tmp_path / "s", max_gradients=16, parallel=parallel), capsys, monkeypatch)
+    store.asks(teach(llm_server))
+    rounds = {stage: threading.Barrier(parallel, timeout=30) for stage in ("extract", "edit")}
+    for stage, handler in (("extract", extract), ("edit", edit)):
+
+        def wait(seen, stage=stage, handler=handler):
+            rounds[stage].wait()  # fails unless so many are asked at once
+            return handler(seen)
+
+        llm_server.on(stage, wait)
+    report = store.train(str(write(tmp_path / "r.jsonl", recordings(count))))
+    assert report["failures"] == []
+    assert llm_server.most_at_once == parallel
+    assert total(report)["calls"] <= 2 * count + 2 * -(-count // 16)
+    assert llm_server.counts["extract"] == llm_server.counts["edit"] == count
+
+
+def down(server, after, fault):
+    """Let a server answer so many questions and no more; return how to bring it back."""
+    left = [after]
+    for stage, handler in {
+        "extract": extract,
+        "edit": edit,
+        "merge": merge,
+        "probe": lambda _: "yes",
+    }.items():
+
+        def answer(seen, handler=handler):
+            left[0] -= 1
+            return handler(seen) if left[0] >= 0 else fault
+
+        server.on(stage, answer)
+    return lambda: teach(server)
+
+
+@pytest.mark.parametrize(
+    ("after", "fault"), [(0, GONE[0]), (3, GONE[1]), (8, GONE[0]), (13, GONE[1]), (16, GONE[0])]
+)
+def test_a_run_whose_endpoint_went_away_is_repeated_for_the_price_of_the_rest(
+    store, llm_server, after, fault
+):
+    undisturbed = store.copy("undisturbed").asks(teach(llm_server)).train("rollouts.jsonl")
+    whole = total(undisturbed)["calls"]
+    llm_server.requests.clear()
+    back = down(llm_server, after, fault)
+    broken = store.train("rollouts.jsonl", code=1)
+    assert (broken["plans"], broken["nothing"]) == ([], {})
+    assert len({f["rollout"] for f in broken["failures"]}) == 8
+    assert git(store.path, "for-each-ref", "refs/heads/train") == ""
+    back()
+    repeated = store.train("rollouts.jsonl")
+    assert total(repeated)["calls"] == whole - after
+    assert total(repeated)["reused"] == after + total(undisturbed)["reused"]
+    other = Learner(store.path.parent / "undisturbed", store.capsys, store.monkeypatch)
+    assert store.tree(repeated["branch"]) == other.tree(undisturbed["branch"])
+    assert [p["plan_id"] for p in repeated["plans"]] == [p["plan_id"] for p in undisturbed["plans"]]
+
+
+def test_what_was_answered_is_asked_anew_where_that_is_wanted(store, llm_server):
+    store.asks(teach(llm_server))
+    first = store.train("rollouts.jsonl")
+    git(store.path, "branch", "-qD", first["branch"])
+    free = store.train("rollouts.jsonl")
+    assert (total(free)["calls"], total(free)["reused"]) == (0, total(first)["calls"])
+    paid = store.train("rollouts.jsonl", "--again")
+    assert (total(paid)["calls"], total(paid)["reused"]) == (total(first)["calls"], 0)
+    assert paid["branch"] != first["branch"]
+
+
+def test_a_budget_that_is_used_up_ends_the_run_with_what_it_has(store, llm_server):
+    store.asks(teach(llm_server))
+    with (store.path / "xp.toml").open("a", encoding="utf-8") as file:
+        file.write("max_tokens_per_run = 12000\nparallel = 1\n")
+    report = store.train("rollouts.jsonl")
+    used = total(report)
+    assert used["prompt_tokens"] + used["completion_tokens"] <= 12_000
+    failed = {f["rollout"] for f in report["failures"]}
+    assert 0 < len(failed) < 8
+    assert {f["stage"] for f in report["failures"]} == {"estimate"}
+    assert used["failures"]["budget"] >= len(failed)
+    rest = store.train("rollouts.jsonl")  # a run has a budget of its own, and what was read is on record
+    assert (len(rest["already"]), rest["failures"]) == (8 - len(failed), [])
