@@ -152,11 +152,11 @@ def _nothing(
     dropped: Sequence[Dropped],
 ) -> dict[str, str]:
     """Return why each rollout that no gradient cites taught nothing."""
-    said = _line(answer.nothing) or "the model proposed nothing on it"
+    said = _fit(answer.nothing, editing) or "the model proposed nothing on it"
     shown = {a.rollout.id for a in editing.trials}
     why = {a.rollout.id: said if a.rollout.id in shown else _unread(a) for a in analyses}
     for edit, problems in dropped:
-        reason = f"its lesson was refused: {problems}" if problems else _line(edit.rationale) or said
+        reason = f"its lesson was refused: {problems}" if problems else _fit(edit.rationale, editing) or said
         why |= {a.rollout.id: reason[:LONGEST] for a in editing.cited(edit)}
     used = {rollout for g in gradients for rollout in g.rollouts}
     return {rollout: reason for rollout, reason in why.items() if rollout not in used}
@@ -199,5 +199,7 @@ def _taken_back(history: LearnedHistory, shelved: Shelf, noted: Sequence[Rollout
     return "\n".join(f"- {u.experience}: {u.key}" for u in found[:TAKEN_BACK])
 
 
-def _line(text: str) -> str:
-    return without_invisible(tidy(text))[:LONGEST]
+def _fit(text: str, editing: Editing) -> str:
+    """Return a reason of the model that may stand beside any rollout; empty for one with data of a case."""
+    line = without_invisible(tidy(text))[:LONGEST]
+    return "" if editing.is_private(line) else line

@@ -13,6 +13,7 @@ from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.llm_learner.edit_form import SURE
+from trainer.llm_learner.shelf import is_in_use
 from trainer.llm_learner.wording import LONGEST, faults, is_name, name_of, tidy
 from trainer.offline.grammar import parse_lesson
 from trainer.offline.page import Entry, appended, new_page, page_name, replaced, with_entry, without
@@ -106,6 +107,10 @@ class Editing:
         """Return the trials that an edit cites and that exist, each once."""
         return [self.trials[n - 1] for n in dict.fromkeys(edit.trials) if 1 <= n <= len(self.trials)]
 
+    def is_private(self, text: str) -> bool:
+        """Say whether a text has what it may not have anywhere but in its own rollout."""
+        return any(faults(text, self.instances, self.mark))
+
     def _problems(self, edit: Edit) -> Iterator[str]:
         if edit.action == "skip":
             return
@@ -121,6 +126,9 @@ class Editing:
         text = tidy(edit.text)
         yield from faults(text, self.instances, self.mark)
         target = self._target(edit)
+        if target is not None and not is_in_use(target):
+            yield f"people put the page {target.name} aside"
+            return
         if edit.action == "create" and target is None:
             yield from (f"`when`: {why}" for why in faults(tidy(edit.when), self.instances, self.mark))
         if target is not None:
@@ -186,9 +194,12 @@ class Editing:
             yield "people took this statement back: only other trials can show it again"
 
     def _undone(self, edit: Edit, text: str) -> list[UndoneStatement]:
+        """Return what people took back, of this page, or of any on the same trials, that would be back."""
         target = self._target(edit)
         name = target.name if target else name_of(edit.name) if is_name(edit.name) else ""
-        return [u for u in self.history.undone if u.experience == name and is_same(u.key, text)]
+        trials = {a.rollout.id for a in self.cited(edit)}
+        near = [u for u in self.history.undone if u.experience == name or u.rollouts & trials]
+        return [u for u in near if is_same(u.key, text)]
 
     def _fresh(self, edit: Edit, undone: Iterable[UndoneStatement]) -> list[RolloutAnalysis]:
         known = frozenset(chain.from_iterable(u.rollouts for u in undone))
@@ -259,7 +270,7 @@ class Editing:
         failed = sum(not a.evaluation.passed for a in support)
         count = f"{len(support)} trial{'' if len(support) == 1 else 's'} of one case"
         said = without_invisible(tidy(edit.rationale))[:LONGEST]
-        if any(faults(said, self.instances, self.mark)):
+        if self.is_private(said):
             said = ""  # a commit message outlives what is forgotten
         return f"{said} Seen in {count}, {failed} failed.".strip()
 

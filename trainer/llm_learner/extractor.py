@@ -95,7 +95,7 @@ class LLMExtractor:
         answer = (await self.asker.ask(question)).value
         kept = [note for note in answer.notes if not reading.doubts(note)]
         if answer.notes and not kept:
-            why = "; ".join(reading.findings(answer))
+            why = "; ".join(reading.findings(answer))[:LONGEST]
             raise AskError("wrong", f"{question.about}: no note of the model stands: {why}")
         if not kept:
             raise NothingToNoteError(_line(answer.nothing)[:LONGEST] or "the model found nothing to note")

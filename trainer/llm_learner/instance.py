@@ -102,10 +102,14 @@ class Instances:
         return cls("\n".join(rules), frozenset(names), frozenset(values - names), tokens)
 
     def in_text(self, text: str) -> list[str]:
-        """Return what of a text belongs to single cases, each once; empty for a text that is fit for all."""
+        """Return what of a text belongs to single cases, each once; empty for a text that is fit for all.
+
+        Secrets and personal data, which have a form of their own, are not among them (xpstore/redact.py).
+        """
         text = _plain(text)
+        for secret in reversed(find_secrets(text)):  # reported by who may not repeat them
+            text = f"{text[: secret.start]} {text[secret.end :]}"
         found = [match[0] for match in MASK.finditer(text)]
-        found += [text[f.start : f.end] for f in find_secrets(text)]
         found += [match[0] for match in _DATE.finditer(text)]
         found += [m[0] for m in _AMOUNT.finditer(text) if not _stands_in(m[1] or m[2], self.rules)]
         found += [word for word in _words(text) if self._tells(word)]

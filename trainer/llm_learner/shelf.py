@@ -71,7 +71,7 @@ class Library:
 
     def __init__(self, experience_set: ExperienceSet) -> None:
         self.experience_set = experience_set
-        self._pages = {p.name: p for p in experience_set.policies if _is_in_use(p)}
+        self._pages = {p.name: p for p in experience_set.policies if is_in_use(p)}
         self._texts = {n: f"{n} {page.description}\n{page.content}" for n, page in self._pages.items()}
         self._index = Index.of(Document(name, text) for name, text in self._texts.items())
 
@@ -90,8 +90,8 @@ class Library:
         return [self._pages[name] for name in list(dict.fromkeys(found))[:limit]]
 
 
-def _is_in_use(page: Experience) -> bool:
-    """Say whether a page can be read, and is neither archived nor deprecated."""
+def is_in_use(page: Experience) -> bool:
+    """Say whether a page can be read, and people have not put it aside: archived or deprecated."""
     try:
         return page.status not in _OFF
     except DocumentError:  # a person's to mend: xp status names it

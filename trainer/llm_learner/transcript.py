@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from trainer.asking.budget import BYTES_PER_TOKEN, tokens_of
@@ -89,7 +90,7 @@ def is_quoted(quote: str, text: str) -> bool:
     wanted = _folded(quote).strip("\"'.… ")
     if sum(c.isalnum() for c in wanted) < MIN_QUOTE:
         return bool(wanted) and wanted in {_folded(line.partition(": ")[2]) for line in text.split("\n")}
-    return wanted in _folded(text)
+    return wanted in _haystack(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,12 @@ def _written(turns: Sequence[Sequence[_Piece]], count: int, head: int) -> Transc
 
 def _left_out(first: int, last: int) -> str:
     return f"[… turns {first} to {last} left out …]" if first != last else f"[… turn {first} left out …]"
+
+
+@lru_cache(maxsize=2)
+def _haystack(text: str) -> str:
+    """Return a transcript, folded: all quotes of an answer are looked up in the same one."""
+    return _folded(text)
 
 
 def _folded(text: str) -> str:

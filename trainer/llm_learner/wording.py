@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xpstore.document import Document
 from xpstore.errors import DocumentError, InvalidNameError
 from xpstore.names import check_name, invisible_spans
+from xpstore.redact import find_secrets
 from xpstore.suspect import orders
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
         yield "it has markup: a lesson is one plain sentence"
     for why in orders(text)[:_SHOWN]:
         yield f"it {why}"
+    for secret in find_secrets(text)[:_SHOWN]:
+        yield f"it holds {'personal data' if secret.personal else 'what looks like a secret'} ({secret.kind})"
     for found in instances.in_text(text)[:_SHOWN]:
         yield f"'{found}' belongs to a single case: say it so that it holds for all"
 

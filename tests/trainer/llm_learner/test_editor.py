@@ -41,6 +41,11 @@ def test_nothing_to_change_has_the_models_reason():
     assert result.nothing == {a.rollout.id: "Every page says it already." for a in TRIALS}
 
 
+def test_a_reason_with_data_of_a_case_is_not_kept():
+    result, _ = propose(edits(nothing="Order O17 had been shipped."))
+    assert set(result.nothing.values()) == {"the model proposed nothing on it"}
+
+
 def test_a_skipped_edit_is_a_reason_too():
     skipped = edit(action="skip", rationale="Too little evidence.", trials=FAILED)
     result, _ = propose(edits(skipped))

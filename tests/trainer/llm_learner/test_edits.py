@@ -204,6 +204,21 @@ def test_what_people_took_back_stays_away_on_the_same_trials():
     assert "people took this statement back" in chat.complaint
 
 
+def test_not_even_on_another_page():
+    result, _ = propose(*[edits(edit(name="shipped", text=RULE))] * 2, **undone(RULE, *IDS.values()))
+    assert result.gradients == ()
+
+
+@pytest.mark.parametrize("status", ["archived", "deprecated"])
+def test_a_page_that_people_put_aside_is_left_alone(status: str):
+    known = pages(("cancel-order", MINE.replace("---\n", f"---\nstatus: {status}\n", 1)))
+    assert "people put the page cancel-order aside" in refused(edit(), policies=known)
+
+
+def test_so_is_one_that_cannot_be_read():
+    assert "put the page" in refused(edit(), policies=pages(("cancel-order", "---\nname: [\n---\nx")))
+
+
 def test_other_trials_may_show_it_again_and_stand_for_it_alone():
     (gradient,) = propose(edits(edit()), **undone(RULE, IDS[FAILED[0]]))[0].gradients
     assert gradient.rollouts == (IDS[FAILED[1]],)

@@ -62,8 +62,6 @@ def known() -> Instances:
         "5月3日的订单不能取消。",
         "退款129元。",
         "Write to <email-1>.",
-        "Write to mia.li@example.org.",
-        "The key is ghp_" + "a1B2" * 9,
         "HAT123 is full.",
         "Ｏ17 cannot be cancelled.",
     ],
@@ -91,9 +89,6 @@ def test_what_is_fit_for_all_cases_is_not(known: Instances, text: str):
     assert known.in_text(text) == []
 
 
-def test_without_rollouts_there_are_still_dates_amounts_and_secrets():
-    assert Instances().in_text("Pay $20 to a@example.org on 2024-01-02.") == [
-        "a@example.org",
-        "2024-01-02",
-        "$20",
-    ]
+def test_without_rollouts_there_are_still_dates_and_amounts_and_no_secret_is_repeated():
+    found = Instances().in_text(f"Pay $20 with ghp_{'a1B2' * 9} to a@example.org on 2024-01-02.")
+    assert found == ["2024-01-02", "$20"]
