@@ -153,20 +153,24 @@ class OpenAIChat(Chat, Embedder):
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Return the reply. Raises ChatError."""
-        reply = await self._retried("/chat/completions", body_of(request), read_reply)
+        reply, attempts = await self._retried("/chat/completions", body_of(request), read_reply)
         # once more, now that JSON's escapes are undone
-        return ChatReply.model_validate_json(self._endpoint.scrubbed(reply.model_dump_json()))
+        clean = ChatReply.model_validate_json(self._endpoint.scrubbed(reply.model_dump_json()))
+        return clean.model_copy(update={"attempts": attempts})
 
     async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
         """Return one vector for each text, in order. Raises ChatError, also where there are no embeddings."""
         body: dict[str, JsonValue] = {"model": model, "input": list(texts), "encoding_format": "float"}
-        return await self._retried("/embeddings", body, lambda data: read_embeddings(data, len(texts)))
+        vectors, _ = await self._retried("/embeddings", body, lambda data: read_embeddings(data, len(texts)))
+        return vectors
 
-    async def _retried(self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]) -> Read:
-        """Send a request until it is answered, or has failed as often as it may."""
+    async def _retried(
+        self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]
+    ) -> tuple[Read, int]:
+        """Send a request until it is answered, or has failed as often as it may; return the attempts too."""
         for attempt in range(self._settings.retries + 1):
             try:
-                return await self._attempt(path, body, read)
+                return await self._attempt(path, body, read), attempt + 1
             except _Failed as failed:
                 pause = failed.pause(attempt)
                 if pause is None or attempt == self._settings.retries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ class StageUse(Frozen):
     """Answers that were asked for a second time."""
     reused: int = 0
     """Answers that were on record and cost nothing."""
+    mended: dict[str, int] = {}
+    """What had to be put right, counted (`trainer.asking.budget.Budget.mended`)."""
     failures: dict[str, int] = {}
     """Why questions had no answer, counted (`trainer.asking.question.Fault`)."""
 
@@ -63,18 +66,24 @@ class ModelAccount:
     def use(self) -> ModelUse:
         """Return what was used so far."""
         budget = self._asker.budget
-        used, faults = budget.used, budget.faults
+        used, mended, faults = budget.used, budget.mended, budget.faults
         stages = sorted({*used, *(stage for stage, _ in faults)})
         return ModelUse(
             name=self._asker.model,
             prompts={stage: prompt(stage).version for stage in stages if stage in PROMPTED},
             stages={
                 stage: _stage(
-                    used.get(stage, Usage()), [(f, n) for (s, f), n in faults.items() if s == stage]
+                    used.get(stage, Usage()),
+                    [(what, n) for (s, what), n in mended.items() if s == stage],
+                    [(fault, n) for (s, fault), n in faults.items() if s == stage],
                 )
                 for stage in stages
             },
-            total=_stage(budget.total, [(fault, n) for (_, fault), n in faults.items()]),
+            total=_stage(
+                budget.total,
+                [(what, n) for (_, what), n in mended.items()],
+                [(fault, n) for (_, fault), n in faults.items()],
+            ),
         )
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -106,9 +115,13 @@ def _probe(model: str) -> ChatRequest:
     return ChatRequest(stage="probe", about="whether it is there", model=model, messages=said, max_tokens=8)
 
 
-def _stage(usage: Usage, faults: Iterable[tuple[Fault, int]]) -> StageUse:
-    failures: dict[str, int] = {}
-    for fault, number in faults:
-        failures[fault] = failures.get(fault, 0) + number
+def _stage(usage: Usage, mended: Iterable[tuple[str, int]], faults: Iterable[tuple[Fault, int]]) -> StageUse:
     rounded = {**asdict(usage), "cost": round(usage.cost, 6)}
-    return StageUse(**rounded, failures=dict(sorted(failures.items())))
+    return StageUse(**rounded, mended=_summed(mended), failures=_summed(faults))
+
+
+def _summed(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for name, number in counts:
+        found[name] += number
+    return dict(sorted(found.items()))

@@ -43,15 +43,18 @@ def test_it_says_per_stage_and_in_sum_what_was_used_and_why_questions_failed():
     budget.add("edit", Usage(reused=2))
     for stage, fault in (("extract", "length"), ("extract", "length"), ("merge", "refusal")):
         budget.add_fault(stage, fault)
+    for what in ("wrapped", "retried", "wrapped"):
+        budget.add_mended("edit", what)
     use = told.use()
     assert (use.name, list(use.stages)) == ("m", ["edit", "extract", "merge"])
+    assert use.stages["edit"].mended == use.total.mended == {"retried": 1, "wrapped": 2}
     assert use.stages["extract"] == StageUse(
         calls=3, prompt_tokens=1000, completion_tokens=200, cost=0.0014, repaired=1, failures={"length": 2}
     )
     assert use.total.failures == {"length": 2, "refusal": 1}
     assert (use.total.calls, use.total.reused) == (3, 2)
     assert use.prompts == {name: prompt(name).version for name in ("edit", "extract", "merge")}
-    assert told.as_json()["stages"]["edit"] == {"reused": 2}
+    assert told.as_json()["stages"]["edit"] == {"reused": 2, "mended": {"retried": 1, "wrapped": 2}}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,11 @@ def find_object(text: str) -> dict[str, JsonValue]:
     return _longest(text)
 
 
+def is_bare(text: str) -> bool:
+    """Say whether the text is the object and nothing around it."""
+    return text.strip()[:1] == "{" and text.strip()[-1:] == "}"
+
+
 def _decoded(text: str) -> JsonValue:
     try:
         value: JsonValue = _DECODER.decode(text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from trainer.asking.abilities import Abilities
-from trainer.asking.answer_text import find_object
+from trainer.asking.answer_text import find_object, is_bare
 from trainer.asking.answers import Answers
 from trainer.asking.chat import ChatError, ChatReply, ChatRequest, Message
 from trainer.asking.form import problems_of, schema_of, schema_text
@@ -126,10 +126,11 @@ class ModelAsker(Asker):
         first = await self._sent(request, schema)
         used = self.budget.usage_of(request, first)
         try:
-            return self._accepted(digest, first, _value(question, first), used)
+            return self._accepted(question.stage, digest, first, _value(question, first), used)
         except _Wrong as wrong:
             if wrong.fault == "refusal":
                 raise _failed(question, wrong, used) from None
+            self.budget.add_mended(question.stage, wrong.fault)
             request = _again(request, first, wrong)
             # what only the check says no to is better than no answer, where the question says so
             usable = first if question.partial and wrong.fault == "wrong" else None
@@ -145,14 +146,18 @@ class ModelAsker(Asker):
             raise
         used += self.budget.usage_of(request, second)
         try:
-            return self._accepted(digest, second, _value(question, second, last=True), used)
+            return self._accepted(question.stage, digest, second, _value(question, second, last=True), used)
         except _Wrong as wrong:
             if usable:
-                return self._accepted(digest, usable, _value(question, usable, last=True), used)
+                return self._accepted(
+                    question.stage, digest, usable, _value(question, usable, last=True), used
+                )
             raise _failed(question, wrong, used) from None
 
-    def _accepted(self, digest: str, reply: ChatReply, value: T, used: Usage) -> Answer[T]:
+    def _accepted(self, stage: Stage, digest: str, reply: ChatReply, value: T, used: Usage) -> Answer[T]:
         self._answers.keep(digest, reply.text)
+        if not is_bare(reply.text):
+            self.budget.add_mended(stage, "wrapped")
         return Answer(value, used)
 
     async def _sent(self, request: ChatRequest, schema: Mapping[str, JsonValue] | None) -> ChatReply:
@@ -174,12 +179,17 @@ class ModelAsker(Asker):
         """Send one request within the budget, and put down what it used and what came back."""
         if self._tape and self._tape.replays:  # what there was no budget for is not on the tape
             reply = await self._chat.chat(request)
-            self.budget.add(request.stage, self.budget.usage_of(request, reply))
+            self._count(request, reply)
             return reply
         async with self.budget.call(self.budget.most(request)):
             reply = await self._exchanged(request)
-            self.budget.add(request.stage, self.budget.usage_of(request, reply))
+            self._count(request, reply)
         return reply
+
+    def _count(self, request: ChatRequest, reply: ChatReply) -> None:
+        self.budget.add(request.stage, self.budget.usage_of(request, reply))
+        if reply.attempts > 1:
+            self.budget.add_mended(request.stage, "retried", reply.attempts - 1)
 
     async def _exchanged(self, request: ChatRequest) -> ChatReply:
         if self._tape is None:
@@ -206,11 +216,6 @@ def first_request(question: Question[T], model: str) -> ChatRequest:
         messages=(Message(role="system", content=system), Message(role="user", content=question.content)),
         max_tokens=question.max_tokens,
     )
-
-
-def system_text(stage: Stage, instructions: str) -> str:
-    """Return a message of role system as prompts are: the first line names the stage."""
-    return f"Stage: {stage}\n\n{instructions}"
 
 
 def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest:

@@ -62,6 +62,7 @@ class Budget:
         self._reserved = Usage()
         self._used: dict[Stage, Usage] = {}
         self._faults: Counter[tuple[Stage, Fault]] = Counter()
+        self._mended: Counter[tuple[Stage, str]] = Counter()
 
     @property
     def used(self) -> Mapping[Stage, Usage]:
@@ -79,6 +80,16 @@ class Budget:
         """How many questions of a stage had no answer for this reason."""
         with self._lock:
             return dict(self._faults)
+
+    @property
+    def mended(self) -> Mapping[tuple[Stage, str], int]:
+        """How often something had to be put right, by stage, and did not fail for it.
+
+        A fault = what was wrong about an answer that was asked for again; `retried` = attempts that failed
+        before the endpoint answered; `wrapped` = answers with text around the JSON.
+        """
+        with self._lock:
+            return dict(self._mended)
 
     def cost(self, prompt: int, completion: int) -> float:
         """Return what so many tokens cost, in the currency of the settings' prices."""
@@ -98,6 +109,11 @@ class Budget:
         """Count a question without an answer."""
         with self._lock:
             self._faults[stage, fault] += 1
+
+    def add_mended(self, stage: Stage, what: str, count: int = 1) -> None:
+        """Count what had to be put right, as `mended` lists it."""
+        with self._lock:
+            self._mended[stage, what] += count
 
     def usage_of(self, request: ChatRequest, reply: ChatReply) -> Usage:
         """Return what an answered request has used; estimated where the endpoint does not count."""

@@ -85,6 +85,8 @@ class ChatReply(Frozen):
     completion_tokens: int = Field(default=0, ge=0)
     model: str = ""
     """As the endpoint reports it."""
+    attempts: int = Field(default=1, ge=1)
+    """How often it was asked until it answered."""
 
 
 class ChatError(AskError):

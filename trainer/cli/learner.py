@@ -127,6 +127,8 @@ def _sum(total: StageUse) -> str:
     parts += [f"{total.prompt_tokens:,} tokens sent, {total.completion_tokens:,} written"]
     parts += [f"{counted(total.reused, 'answer')} on record"] if total.reused else []
     parts += [f"{counted(total.repaired, 'answer')} asked for again"] if total.repaired else []
+    mended = ", ".join(f"{what} {count}" for what, count in total.mended.items())
+    parts += [f"put right: {mended}"] if mended else []
     failed = sum(total.failures.values())
     why = ", ".join(f"{fault} {count}" for fault, count in total.failures.items())
     parts += [f"{counted(failed, 'question')} without an answer ({why})"] if failed else []

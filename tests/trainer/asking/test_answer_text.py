@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.asking.answer_text import find_object
+from trainer.asking.answer_text import find_object, is_bare
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -36,6 +36,12 @@ PROSE = st.text(st.characters(exclude_characters="{}`~<"), max_size=40)
 )
 def test_an_object_is_found(text):
     assert find_object(text) == {"a": 1}
+
+
+def test_an_object_with_something_around_it_is_told():
+    assert [is_bare(text) for text in (' {"a": 1}\n', '```\n{"a": 1}\n```', '{"a": 1} so', "")] == [True] + [
+        False
+    ] * 3
 
 
 def test_line_breaks_may_stand_in_strings():

@@ -8,7 +8,7 @@ import pytest
 
 from tests.llm_server import Fault, Seen
 from tests.trainer.asking.questions import GOOD, Lesson, ask_all, question, settings_of
-from trainer.asking.asker import first_request, system_text
+from trainer.asking.asker import first_request
 from trainer.asking.chat import ChatRequest, Message
 from trainer.asking.open import open_asker
 from trainer.asking.question import Answer, AskError, Usage
@@ -52,6 +52,7 @@ def test_what_a_model_does_is_read_or_repaired(llm_server, fault, calls):
     assert result.value == BETTER
     assert result.usage == budget.total
     assert (result.usage.calls, result.usage.repaired) == (calls, calls - 1)
+    assert sum(budget.mended.values()) == (0 if fault is GOOD else 1), "and counted"
     assert llm_server.counts["extract"] == calls
     assert not budget.faults
 
@@ -107,6 +108,7 @@ def test_an_endpoint_that_recovers_is_asked_again(llm_server, fault):
     assert result.value == BETTER
     assert llm_server.counts["extract"] == 3
     assert budget.total.calls == 1, "calls are what was answered"
+    assert budget.mended == {("extract", "retried"): 2}
 
 
 def test_one_failure_of_many_questions_is_one_failure(llm_server):
@@ -122,8 +124,9 @@ def test_one_failure_of_many_questions_is_one_failure(llm_server):
 
 
 def test_the_repair_shows_the_answer_and_what_is_wrong(llm_server):
-    ask(llm_server, [{"lesson": "Ask first.", "confidence": 70}, GOOD])
+    _, budget = ask(llm_server, [{"lesson": "Ask first.", "confidence": 70}, GOOD])
     second = llm_server.requests[1].messages
+    assert budget.mended == {("extract", "form"): 1}
     assert [m["role"] for m in second] == ["system", "user", "assistant", "user"]
     assert '"confidence": 70' in second[2]["content"]
     assert "- confidence: Input should be less than or equal to 10" in second[3]["content"]
@@ -231,7 +234,7 @@ def test_a_parameter_that_is_not_taken_is_left_out(llm_server, name):
 
 
 def _say(stage) -> Message:
-    return Message(role="system", content=system_text(stage, "Do."))
+    return Message(role="system", content=f"Stage: {stage}\n\nDo.")
 
 
 def test_a_prompt_that_is_too_long_lowers_nothing(llm_server, tmp_path):

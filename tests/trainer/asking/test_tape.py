@@ -45,7 +45,7 @@ def test_a_replay_comes_to_the_same_without_an_endpoint(llm_server, tmp_path):
         LlmSettings(prompt_price=1.0, **NOWHERE), asked, tape=Tape(tmp_path, replays=True)
     )
     assert [outcome(r) for r in again] == [outcome(r) for r in live]
-    assert (reused.total, reused.faults) == (used.total, used.faults)
+    assert (reused.total, reused.faults, reused.mended) == (used.total, used.faults, used.mended)
     assert not list(tmp_path.glob(".*"))
 
 
