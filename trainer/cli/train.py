@@ -39,7 +39,8 @@ though a model was asked}, "kept": {branch: experience}, "duplicates": [as in xp
 asked, {"name", "rollouts", "calls": at most, "prompt_tokens", "completion_tokens", "cost"}, or null}.
 "model" is {"name", "prompts": {name: version}, "stages": {"extract", "judge", "edit", "merge", "resolve":
 {"calls", "prompt_tokens", "completion_tokens", "cost", "repaired": answers asked for again, "reused": answers
-on record, "failures": {why there was no answer: count}}}, "total": the same in sum},
+on record, "mended": {what was put right: count}, "failures": {why there was no answer: count}}}, "total":
+the same in sum},
 and stands in the record of every plan, too; without FILE it is beside "stopped".
 On main itself, where xp.toml names an environment, also "ungated": why nothing was measured.
 

@@ -61,13 +61,14 @@ def test_one_line_says_what_a_model_was_asked_and_another_by_whom():
         cost=0.5,
         repaired=1,
         reused=4,
+        mended={"form": 1, "wrapped": 3},
         failures={"length": 2},
     )
     stages = {"edit": StageUse(calls=3), "extract": StageUse(calls=6, reused=4)}
     assert list(describe_use(ModelUse(name="m", stages=stages, total=total))) == [
         (
             "m: 9 calls, 12,345 tokens sent, 678 written, 4 answers on record, 1 answer asked for again,"
-            " 2 questions without an answer (length 2), cost 0.5000"
+            " put right: form 1, wrapped 3, 2 questions without an answer (length 2), cost 0.5000"
         ),
         "  edit 3; extract 6 + 4 on record",
     ]
