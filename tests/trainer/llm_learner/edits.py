@@ -35,3 +35,11 @@ def policy(**pages: str) -> ExperienceSet:
 def context_of(*edits: PatchSemanticGradient, **pages: str) -> PatchMergeContext:
     patches = [PatchMergePatch.from_gradient(one) for one in edits]
     return asyncio.run(PatchMergeContextProvider(patches, policy(**pages)).prefetch())
+
+
+def two_groups() -> tuple[list[PatchSemanticGradient], dict[str, str]]:
+    """Return two edits of page a and two of page b, which say nothing alike, and the pages."""
+    pages = {"a": text("a", "Be short."), "b": text("b", "Look at the bill.")}
+    lessons = {"a": ("Ask for the name.", "Never shout."), "b": ("Add the tax.", "Round down to cents.")}
+    edits = [edit(n, pages[n], f"{pages[n]}- {lesson}\n") for n in pages for lesson in lessons[n]]
+    return edits, pages
