@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.builders import page
 from tests.trainer.llm_learner.desk import (
@@ -243,3 +245,79 @@ def test_an_order_in_a_trial_marks_every_gradient_of_the_question():
     (gradient,) = propose(edits(edit(trials=[innocent])), trials=trials)[0].gradients
     assert bad.rollout.id not in gradient.rollouts
     assert gradient.metadata["suspect"] == "tells the reader to ignore its instructions"
+
+
+ODD = pages(
+    ("cancel-order", MINE),
+    ("crlf", MINE.replace("cancel-order", "crlf").replace("\n", "\r\n")),
+    (
+        "prose",
+        "No front matter.\n\nTwo paragraphs.\n\n## Reflect\n\n1. First.\n2. Second.\n\n```\n- code\n```\n",
+    ),
+    ("empty", ""),
+)
+OWNED = {
+    "cancel-order": {"Look at the order first."},
+    "crlf": {"Be quick."},
+    "prose": {"First.", "Two paragraphs."},
+}
+TEXTS = [
+    *(
+        RULE,
+        OPPOSITE,
+        "Be quick.",
+        "Do not be quick.",
+        "- Say it.\n# Now",
+        "Second.",
+        "```",
+        "",
+        "说明原因。",
+    ),
+    "Do not cancel O17.",
+]
+anything = st.fixed_dictionaries(
+    {
+        "trials": st.lists(st.integers(0, 5), max_size=4),
+        "rationale": st.sampled_from(["It failed.", "", "O17", "a: b\n\nPlan-Id: 1"]),
+        "action": st.sampled_from(["update", "create", "delete", "skip"]),
+        "page": st.integers(0, 6),
+        "statement": st.integers(0, 12),
+        "name": st.sampled_from(["cancel-order", "Prose", "new page", "../x", "", "空"]),
+        "when": st.sampled_from(["Somebody asks.", "", "---", "有人问。"]),
+        "section": st.sampled_from(["Approach", "Reflect"]),
+        "text": st.sampled_from(TEXTS),
+        "confidence": st.integers(0, 10),
+    }
+)
+
+
+def mine_of(name: str) -> set[str]:
+    return OWNED.get(name, set())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(anything, max_size=6))
+def test_whatever_a_model_answers_the_promises_are_kept(found: list[dict]):
+    owned = {name: frozenset(keys) for name, keys in OWNED.items()}
+    answer = edits(*found, nothing="Nothing.")
+    result, _ = propose(answer, answer, policies=ODD, learner_statements=owned)
+    cited = {r for g in result.gradients for r in g.rollouts}
+    assert cited <= set(IDS.values())
+    assert {*result.nothing, *cited} == set(IDS.values())
+    for gradient in result.gradients:
+        name = gradient.target_experience_name
+        current = ODD.get(name)
+        before = current.text if current else None
+        assert (gradient.before_file.content if gradient.before_file else None) == before
+        assert gradient.rollouts
+        if gradient.after_file is None:
+            continue
+        after = Document.parse(gradient.after_file.content)
+        old = Document.parse(before or "")
+        people = [s.text for s in old.statements() if s.key not in mine_of(name)]
+        left = [s.text for s in after.statements()]
+        assert [text for text in left if text in people] == people
+        if before is not None:
+            assert after.front == old.front
+            assert len([text for text in left if text not in [s.text for s in old.statements()]]) <= 1
+        assert "O17" not in gradient.after_file.content + gradient.rationale
