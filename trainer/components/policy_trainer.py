@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 from trainer.domain import RolloutFailure, RolloutTrainingResult
 from trainer.errors import CutOffError, RolloutError
-from trainer.plan_parts import touching
+from trainer.outcome import Outcome
 from xpstore.plan import PolicyApplyResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pydantic import JsonValue
+    from collections.abc import Sequence
 
     from trainer.context import PipelineContext
-    from trainer.domain import EditResult, Received, Rollout, RolloutAnalysis
+    from trainer.domain import Received, Rollout, RolloutAnalysis
     from trainer.engine import PolicyTrainingEngine
     from trainer.interfaces import PolicyTrainer, TrainingJournal
     from xpstore.experience import ExperienceSet
-    from xpstore.plan import PolicyUpdatePlan
+
+HELD_BACK = "held back until the rest is answered"
 
 
 class BatchPolicyTrainer:
@@ -54,18 +53,18 @@ class BatchPolicyTrainer:
             planned = await self._engine.plan_and_apply(edits.gradients, everything, context)
         except CutOffError as error:
             return _held(received, done, [*failures, *missed], error, latest)
-        nothing = _nothing(done, edits, missed) | _said_already(done, edits, planned.plan)
-        await self._journal.nothing(nothing, learner)
+        outcome = Outcome.of(done, edits, missed, planned)
+        await self._journal.nothing(outcome.nothing, learner)
         return RolloutTrainingResult(
             analyses=tuple(done),
             gradients=edits.gradients,
             plans=planned.result.plans,
             apply_result=planned.result,
             failures=(*received.refused, *failures, *missed),
-            nothing=nothing,
+            nothing=outcome.nothing,
             already=received.already,
             left=received.left,
-            metadata={"report": edits.report, **_told(planned.plan.metadata, planned.result.metadata)},
+            metadata=outcome.metadata,
         )
 
     async def _analyses(
@@ -79,33 +78,6 @@ class BatchPolicyTrainer:
         made, failures = await self._engine.analyze([r for r in fresh if r.id not in have], context)
         have.update((a.rollout.id, a) for a in made)
         return [have[r.id] for r in fresh if r.id in have], failures
-
-
-async def update(  # noqa: PLR0913, PLR0917  # what an update is made of
-    engine: PolicyTrainingEngine,
-    journal: TrainingJournal,
-    done: Sequence[RolloutAnalysis],
-    earlier: Sequence[RolloutAnalysis],
-    estimated: tuple[EditResult, list[RolloutFailure]],
-    context: PipelineContext,
-) -> RolloutTrainingResult:
-    """Plan and apply what was estimated on `done` beside `earlier`; record what taught nothing.
-
-    Every trainer's update. Raises CutOffError where the model went away: nothing was planned then.
-    """
-    edits, missed = estimated
-    planned = await engine.plan_and_apply(edits.gradients, [*earlier, *done], context)
-    nothing = _nothing(done, edits, missed)
-    await journal.nothing(nothing, engine.learner)
-    return RolloutTrainingResult(
-        analyses=tuple(done),
-        gradients=edits.gradients,
-        plans=planned.result.plans,
-        apply_result=planned.result,
-        failures=tuple(missed),
-        nothing=nothing,
-        metadata={"report": edits.report, **planned.plan.metadata},
-    )
 
 
 async def train_from_rollouts(
@@ -135,7 +107,7 @@ def _held(
 ) -> RolloutTrainingResult:
     """Return what was learned where nothing was planned: nothing, and all is still to do."""
     failed = {f.rollout for f in failures}
-    why = f"held back until the rest is answered: {error.message}"
+    why = f"{HELD_BACK}: {error.message}"
     held = [
         RolloutFailure(rollout=a.rollout.id, case=a.rollout.case.name, stage="estimate", error=why)
         for a in done
@@ -148,36 +120,3 @@ def _held(
         already=received.already,
         left=received.left,
     )
-
-
-def _told(*metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Join what plan and result say; of what both have, tables are joined."""
-    joined: dict[str, JsonValue] = {}
-    for key, value in (pair for one in metadata for pair in one.items()):
-        known = joined.get(key)
-        joined[key] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
-    return joined
-
-
-def _nothing(
-    done: Sequence[RolloutAnalysis], edits: EditResult, missed: Sequence[RolloutFailure]
-) -> dict[str, str]:
-    """Return a reason for every analysed rollout that no edit cites and that did not fail."""
-    cited = {r for g in edits.gradients for r in g.rollouts} | {f.rollout for f in missed}
-    return {
-        a.rollout.id: edits.nothing.get(a.rollout.id) or a.nothing or "no lesson that holds cites it"
-        for a in done
-        if a.rollout.id not in cited
-    }
-
-
-def _said_already(
-    done: Sequence[RolloutAnalysis], edits: EditResult, plan: PolicyUpdatePlan
-) -> dict[str, str]:
-    """Return a reason for every analysed rollout all of whose edits changed nothing when they were merged."""
-    refused = plan.metadata.get("refused")
-    open_ = set(refused) if isinstance(refused, dict) else set()
-    planned = {g.id for g in touching(plan.items, plan.gradients)}
-    used = [g for g in edits.gradients if g.id in planned or g.target_experience_name in open_]
-    cited = {r for g in edits.gradients for r in g.rollouts} - {r for g in used for r in g.rollouts}
-    return {a.rollout.id: "the pages say already what it teaches" for a in done if a.rollout.id in cited}
