@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trainer.llm_learner.edits import context_of, edit, text
 from trainer.llm_learner.grouping import Group, groups_of, packed
+from trainer.patch_merge import PatchMergePatch
 
 ZIP = "Ask for the order number and the zip code before you cancel."
 SAME = "Ask for the order number and zip code before you cancel anything."
@@ -67,10 +68,13 @@ def test_meaning_joins_what_words_do_not():
     assert shape(joined) == [(["a", "b"], 2, {"a", "b"}, True)]
 
 
+PATCH = PatchMergePatch.from_gradient(edit("a", None, text("a", ZIP)))
+
+
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 16), max_size=40))
 def test_questions_are_few(sizes):
-    patch = context_of(edit("a", None, text("a", ZIP))).patches[0]
-    groups = [Group((patch,) * n, ("a",), meets=True) for n in sizes]
+    groups = [Group((PATCH,) * n, ("a",), meets=True) for n in sizes]
     questions = packed(groups, 16)
     assert sorted(len(g.patches) for q in questions for g in q) == sorted(sizes)
     assert all(sum(len(g.patches) for g in q) <= 16 for q in questions)

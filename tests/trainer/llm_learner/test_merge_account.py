@@ -119,7 +119,7 @@ LESSONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(LESSONS, LESSONS, LESSONS)
 def test_keeping_everything_keeps_every_statement_and_every_byte_of_the_page(old, first, second):
     page = text("a", *old).replace("- ", "-  ").replace("\n", "\r\n")
