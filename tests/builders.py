@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import subprocess
+import tempfile
+from functools import cache
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
+from tests.homes import libgit2_home
+from xpstore.git import Repo
 from xpstore.hashing import content_id
 from xpstore.init import init
+from xpstore.location import Location
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan, RolloutRef
 from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from xpstore.location import Location
+    from collections.abc import Iterator
 
 ROLLOUT = content_id("a rollout")
+TEMPLATES = 16
+"""Stores with ids of their own that are there to copy: more than any test puts beside each other."""
 
 
 def git(where: Path, *args: str) -> str:
@@ -46,15 +57,42 @@ def fsck(where: Path) -> None:
 
 def identify(where: Path) -> None:
     """Give the repository a user, so that plain git can commit in it."""
-    git(where, "config", "user.name", "Pat")
-    git(where, "config", "user.email", "pat@example.org")
+    folder = where / ".git" if (where / ".git").is_dir() else where
+    with (folder / "config").open("r+", encoding="utf-8") as config:
+        config.seek(0, os.SEEK_END)
+        config.write("[user]\n\tname = Pat\n\temail = pat@example.org\n")
 
 
 def make_store(path: Path, **options: str) -> Location:
-    """Return a new store at `path` whose repository has a user."""
-    loc = init(path, **options)
+    """Return a new store at `path` whose repository has a user.
+
+    Where nothing is around it and it is to be as stores are, it is a copy of one that `init` made before.
+    """
+    if options or path.exists() or Repo.discover(_existing(path)):
+        loc = init(path, **options)
+        identify(loc.repo.place)
+        return loc
+    shutil.copytree(_template(next(_turns) % TEMPLATES), path, symlinks=True)
+    return Location.find(path)
+
+
+_turns: Iterator[int] = count()
+
+
+@cache
+def _template(number: int) -> Path:
+    """Make the store to copy; nothing of the HOME of the test that needs it first gets into it."""
+    top = Path(tempfile.mkdtemp(prefix="xpstore-template-"))
+    atexit.register(shutil.rmtree, top)
+    home = {"HOME": str(top), "XDG_CONFIG_HOME": str(top), "GIT_CONFIG_GLOBAL": str(top / "none")}
+    with mock.patch.dict(os.environ, home), libgit2_home(top):
+        loc = init(top / str(number))
     identify(loc.repo.place)
-    return loc
+    return top / str(number)
+
+
+def _existing(path: Path) -> Path:
+    return next(p for p in path.absolute().parents if p.exists())
 
 
 def page(name: str, *approach: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,23 +38,42 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return where the tests have their HOMEs; nothing of the machine's set-up is seen from here on."""
+    homes = tmp_path_factory.mktemp("homes")
+    with pytest.MonkeyPatch.context() as patched:
+        for key in [k for k in os.environ if k.startswith(("GIT_", "XP_", "OPENAI_"))]:
+            patched.delenv(key)
+        for key in ("EMAIL", "PAGER", "NO_COLOR", "FORCE_COLOR"):
+            patched.delenv(key, raising=False)
+        patched.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patched.setenv("LANG", "C.UTF-8")
+        patched.setenv("LC_ALL", "C.UTF-8")
+        patched.setenv("TZ", "UTC")
+        with at_home(homes / "shared", patched):
+            yield homes
+
+
 @pytest.fixture(autouse=True)
-def isolated_git(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return the empty HOME of this test; nothing of the machine's git set-up is seen."""
-    home = tmp_path_factory.mktemp("home")
-    for key in [k for k in os.environ if k.startswith(("GIT_", "XP_", "OPENAI_"))]:
-        monkeypatch.delenv(key)
-    for key in ("EMAIL", "PAGER", "NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
-    monkeypatch.setenv("LANG", "C.UTF-8")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.setenv("TZ", "UTC")
-    with libgit2_home(home):
+def isolated_git(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the empty HOME of this test."""
+    home = homes / str(next(_tests))
+    with at_home(home, monkeypatch):
         yield home
+
+
+_tests = count()
+
+
+@contextmanager
+def at_home(home: Path, patched: pytest.MonkeyPatch) -> Iterator[None]:
+    home.mkdir()
+    patched.setenv("HOME", str(home))
+    patched.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    patched.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    with libgit2_home(home):
+        yield
 
 
 @pytest.fixture
