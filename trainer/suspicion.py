@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.offline.objects import leaves
 from xpstore.document import Document
 from xpstore.redact import find_secrets
 from xpstore.suspect import instructions, orders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from trainer.domain import Message, Rollout
+    from trainer.domain import Rollout
     from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 
 SUSPECT = "suspect"
@@ -22,15 +23,22 @@ SUSPECT = "suspect"
 
 
 def why_suspect(rollouts: Iterable[Rollout]) -> str:
-    """Return what orders the users and the tools of these rollouts give to whoever learns from them."""
-    texts = (text for r in rollouts for m in r.messages for text in _said(m))
+    """Return what orders these rollouts give to whoever learns from them: users, tools, tasks and scores."""
+    texts = (text for rollout in rollouts for text in _from_outside(rollout))
     return "; ".join(dict.fromkeys(why for text in texts for why in instructions(text)))
 
 
-def _said(message: Message) -> list[str]:
-    if message.role in {"system", "developer", "assistant"}:
-        return [t.tool_output for t in message.tools]
-    return [message.text, *(t.tool_output for t in message.tools)]
+def _from_outside(rollout: Rollout) -> Iterator[str]:
+    """Yield what somebody else wrote: not the agent, nor who gave it its instructions."""
+    for message in rollout.messages:
+        if message.role not in {"system", "developer", "assistant"}:
+            yield message.text
+        yield from (t.tool_output for t in message.tools)
+    case, scored = rollout.case, rollout.evaluation
+    yield from (case.task_signature, case.rubric.description, *(c.description for c in case.rubric.criteria))
+    yield from (value for _, value in leaves(case.input) if isinstance(value, str))
+    if scored is not None:
+        yield from (*scored.feedback, *(text for r in scored.criterion_results for text in r.feedback))
 
 
 def held_back(plan: PolicyUpdatePlan) -> PolicyUpdatePlan:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.builders import delete, page, upsert
 from tests.trainer.doubles import rollout
-from trainer.domain import Message, TextPart, ToolPart
+from trainer.domain import Case, Message, Rollout, Rubric, RubricEvaluation, TextPart, ToolPart
 from trainer.suspicion import held_back, why_suspect
 from xpstore.document import Document
 from xpstore.experience import MemoryFile
@@ -79,11 +79,15 @@ def test_a_deletion_that_a_recording_asked_for_is_suspect():
     assert held_back(PolicyUpdatePlan(items=(delete("a", page("a")),), gradients=(lesson,))).suspect
 
 
-def test_users_and_tools_can_make_a_rollout_suspect_and_instructions_cannot():
+def test_whoever_is_not_the_agent_can_make_a_rollout_suspect_and_its_instructions_cannot():
     def of(role, text="", output=""):
         part = ToolPart(tool_id="1", tool_name="look", tool_output=output) if output else TextPart(text=text)
         return rollout().model_copy(update={"messages": (Message(role=role, parts=(part,)),)})
 
     assert why_suspect([rollout(), of("user", BAD)]) == "tells the reader to ignore its instructions"
     assert why_suspect([of("assistant", output=BAD)])
+    told = Case(name="c", input={"a": {"b": ["x", BAD]}}, rubric=Rubric(name="r"))
+    assert why_suspect([Rollout(case=told)])
+    said = RubricEvaluation(passed=True, score=1.0, feedback=(BAD,))
+    assert why_suspect([rollout().model_copy(update={"evaluation": said})])
     assert why_suspect([of("system", BAD), of("assistant", BAD), of("user", "https://example.org")]) == ""
