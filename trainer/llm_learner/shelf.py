@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PAGES = 5
 """Pages that are shown."""
+COMPARED = 1_000
+"""Pages that are compared by meaning, for each case: of more, those that share the most words."""
 _OFF = frozenset({"archived", "deprecated"})
 
 
@@ -83,10 +85,12 @@ class Library:
         A page that is named after a tool comes first, in the order of the tools.
         """
         found = [name for name in dict.fromkeys(map(page_name, tools)) if name in self._pages]
+        by_words = [hit.name for hit in self._index.rank(query, COMPARED)]
         if similarity.by_meaning:
-            hits = await similarity.nearest({"": query}, self._texts, limit)
-            found += [hit.name for hit in hits[""]]
-        found += [hit.name for hit in self._index.rank(query, limit)]
+            few = len(self._texts) <= COMPARED
+            texts = self._texts if few else {name: self._texts[name] for name in by_words}
+            found += [hit.name for hit in (await similarity.nearest({"": query}, texts, limit))[""]]
+        found += by_words
         return [self._pages[name] for name in list(dict.fromkeys(found))[:limit]]
 
 
