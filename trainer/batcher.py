@@ -70,16 +70,21 @@ class StreamingBatcher(Generic[T, R]):
         self._closing = False
         self._done = asyncio.Event()
 
-    @contextmanager
-    def place(self) -> Iterator[Place[T, R]]:
+    def announce(self) -> Place[T, R]:
         """Announce an item that is being prepared, so that what is waiting waits for it too.
 
-        Raises ClosedError after `close`; a place that was taken before may still submit.
+        It is to be left, or to submit, in any case. Raises ClosedError after `close`; a place that was taken
+        before may still submit.
         """
         if self._closing:
             raise ClosedError("nothing is taken any more: it was closed", hint="open it again")
-        place = Place(self._arrive, self._leave)
         self._coming += 1
+        return Place(self._arrive, self._leave)
+
+    @contextmanager
+    def place(self) -> Iterator[Place[T, R]]:
+        """Announce an item that is prepared during the block."""
+        place = self.announce()
         try:
             yield place
         finally:

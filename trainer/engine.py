@@ -12,7 +12,7 @@ from trainer.plan_parts import refused_parts
 from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan, RolloutRef
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trainer.domain import Rollout, RolloutAnalysis
     from trainer.interfaces import (
         GradientEstimator,
+        GroupScope,
         ModelBehind,
         PolicyHandle,
         PolicyOptimizer,
@@ -71,6 +72,11 @@ class PolicyTrainingEngine:
         """Name and version of who proposes the edits."""
         return self._estimator.learner
 
+    @property
+    def scope(self) -> GroupScope:
+        """What one estimate has to see at once."""
+        return self._estimator.scope
+
     async def analyze(
         self, rollouts: Sequence[Rollout], context: PipelineContext
     ) -> tuple[list[RolloutAnalysis], list[RolloutFailure]]:
@@ -111,7 +117,7 @@ class PolicyTrainingEngine:
             for a in g
             if a.rollout.id in ids
         ]
-        return _joined([o for o in outcomes if not isinstance(o, Exception)], ids), failures
+        return joined_edits([o for o in outcomes if not isinstance(o, Exception)], ids), failures
 
     async def plan_and_apply(
         self,
@@ -219,7 +225,7 @@ def _failure(rollout: Rollout, error: Exception, stage: str = "analyze") -> Roll
     )
 
 
-def _joined(results: Sequence[EditResult], fresh: set[str]) -> EditResult:
+def joined_edits(results: Sequence[EditResult], fresh: Collection[str]) -> EditResult:
     """Join the groups' results; reasons are kept for fresh rollouts that no gradient cites."""
     gradients = tuple(g for r in results for g in r.gradients)
     cited = {rollout for g in gradients for rollout in g.rollouts}

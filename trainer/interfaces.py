@@ -245,3 +245,31 @@ class TrainingJournal(Protocol):
     async def nothing(self, reasons: Mapping[str, str], learner: str) -> None:
         """Record why rollouts taught nothing."""
         ...
+
+
+class TrainingInbox(Protocol):
+    """Where rollouts wait that come one by one: durable before anything is made of them."""
+
+    async def admit(self, rollouts: Sequence[Rollout], learner: str, *, again: bool) -> Received:
+        """Make the rollouts durable and tell the new ones; without earlier evidence."""
+        ...
+
+    async def earlier(self, fresh: Sequence[RolloutAnalysis], learner: str, scope: GroupScope) -> Received:
+        """Return what has to be seen beside fresh analyses, and which of these are left out."""
+        ...
+
+    async def noted(self, learner: str) -> frozenset[str]:
+        """Return the rollouts that the learner has notes on."""
+        ...
+
+    async def open(self) -> list[str]:
+        """Return the rollouts that nobody has learned from and nobody is at."""
+        ...
+
+    async def take(self, rollout_id: str, learner: str) -> tuple[Rollout, RolloutAnalysis | None]:
+        """Return one of these, and what the learner has made of it before. Raises NotFoundError."""
+        ...
+
+    async def close(self) -> None:
+        """Leave the rest to the next one."""
+        ...

@@ -124,7 +124,9 @@ class GitJournal:
     def _record(self, location: Location, rollouts: Collection[Rollout]) -> None:
         need_whole_history(location)  # or what was learned, and undone, would be learned again
         new = [r for r in rollouts if evidence.read(location, layout.rollout_path(r.id)) is None]
-        self._write(location, [f for r in new for f in _received(r)], f"Receive {len(rollouts)} rollouts")
+        self._write(
+            location, [f for r in new for f in received_files(r)], f"Receive {len(rollouts)} rollouts"
+        )
 
     async def analysed(self, analyses: Sequence[RolloutAnalysis], learner: str) -> None:
         """Write the notes, and which of them belong to which rollout."""
@@ -156,13 +158,14 @@ class GitJournal:
             evidence.write(location, files, message)
 
 
-def _received(rollout: Rollout) -> list[EvidenceFile]:
+def received_files(rollout: Rollout, mark: Mapping[str, str] | None = None) -> list[EvidenceFile]:
+    """Return what is put on record of a rollout that comes in; `mark` says more in the ledger."""
     case, stamp = rollout.case, stamp_of(rollout)
     run = {"run": stamp.run} if stamp else {}
     return [
         evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")),
         evidence.case_file(case.id, case.model_dump(mode="json")),
-        evidence.ledger_file(rollout.id, {"event": "received", "case": case.id, **run}),
+        evidence.ledger_file(rollout.id, {"event": "received", "case": case.id, **run, **(mark or {})}),
     ]
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from xpstore.errors import RepositoryError
 from xpstore.lock import unlock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
     from pathlib import Path
 
 FOLDER = "xpstore.alive"
@@ -75,10 +74,19 @@ def state(common_dir: Path, token: str) -> State:
     return "dead"
 
 
-def clear(common_dir: Path, needed: Collection[str]) -> None:
-    """Remove the files of the dead whose tokens nobody needs any more."""
-    folder = common_dir / FOLDER
-    with suppress(OSError):  # nobody was ever here
-        for file in sorted(folder.iterdir()):
-            if file.name not in needed and state(common_dir, file.name) == "dead":
-                file.unlink(missing_ok=True)
+def dead(common_dir: Path) -> frozenset[str]:
+    """Return the tokens of those who died here."""
+    try:
+        names = sorted(os.listdir(common_dir / FOLDER))  # noqa: PTH208 - names, no paths
+    except OSError:  # nobody was ever here
+        return frozenset()
+    return frozenset(name for name in names if state(common_dir, name) == "dead")
+
+
+def clear(common_dir: Path, tokens: Iterable[str]) -> None:
+    """Remove the files of these dead: nothing that was begun under their tokens is left.
+
+    Who was found dead before the ledger was read has nothing to add to it; one who dies meanwhile might.
+    """
+    for token in tokens:
+        (common_dir / FOLDER / token).unlink(missing_ok=True)

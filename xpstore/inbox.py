@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from xpstore import alive, evidence, layout, tracking
+from xpstore import alive, evidence, kept, layout, tracking
 from xpstore.errors import NotFoundError, UsageError
 from xpstore.evidence_read import find_ids, ledger
 from xpstore.history import candidates, reachable_plan_ids
 from xpstore.ledger import is_closed, ledgers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from xpstore.alive import State
     from xpstore.ledger import Event
@@ -39,6 +39,8 @@ class Entry:
     """`planned`: a plan was made, and no branch has it (any more)."""
     branches: tuple[str, ...]
     """Where streaming trainers were to put it; none where it was received by something else."""
+    tokens: frozenset[str]
+    """Of these trainers (alive.py)."""
     holder: State | Literal[""]
     """What became of those trainers: one is alive, the last one has died here, all are of other clones."""
 
@@ -58,7 +60,7 @@ def entries(loc: Location) -> list[Entry]:
     for rollout, events in ledgers(loc):
         names = {e["event"] for e in events}
         if "planned" in names and plans is None:
-            plans = landed(loc)
+            plans = landed(loc) | _waiting(loc)
         if is_closed(events, plans or frozenset()):
             continue
         progress: Progress = (
@@ -67,19 +69,25 @@ def entries(loc: Location) -> list[Entry]:
         received = [e for e in events if e["event"] == "received"]
         branches = sorted({str(e[BRANCH]) for e in received if BRANCH in e})
         case = next((str(e["case"]) for e in received if "case" in e), "")
-        found.append(Entry(rollout, case, progress, tuple(branches), holder(loc, events)))
+        by = frozenset(tokens(events))
+        found.append(Entry(rollout, case, progress, tuple(branches), by, holder(loc, by)))
     return found
 
 
-def holder(loc: Location, events: Sequence[Event], *, but: str = "") -> State | Literal[""]:
-    """Return what became of those who received a rollout for a streaming trainer, leaving out one token."""
-    states = {alive.state(loc.repo.common_dir, token) for token in tokens(events) if token != but}
+def _waiting(loc: Location) -> frozenset[str]:
+    """Return the plans that wait for a person's decision: what they cite is not open too."""
+    return frozenset(branch.rpartition("/")[2] for branch in kept.waiting(loc))
+
+
+def holder(loc: Location, who: Iterable[str], *, but: str = "") -> State | Literal[""]:
+    """Return what became of those with these tokens, leaving out one: alive, if any of them is."""
+    states = {alive.state(loc.repo.common_dir, token) for token in who if token != but}
     order: tuple[State, ...] = ("alive", "dead", "elsewhere")
     return next((state for state in order if state in states), "")
 
 
-def tokens(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the tokens of those who received a rollout."""
+def tokens(events: Iterable[Event]) -> Iterator[str]:
+    """Yield the tokens of those who received a rollout for a streaming trainer."""
     for event in events:
         if event["event"] == "received" and TOKEN in event:
             yield str(event[TOKEN])

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from xpstore import alive
-from xpstore.alive import Presence, clear, state
+from xpstore.alive import Presence, clear, dead, state
 from xpstore.errors import RepositoryError
 
 
@@ -23,9 +23,8 @@ def test_who_leaves_work_behind_is_seen_to_have_been_here(tmp_path):
     mine = Presence(tmp_path)
     mine.end(is_done=False)
     assert state(tmp_path, mine.token) == "dead"
-    clear(tmp_path, {mine.token})
-    assert state(tmp_path, mine.token) == "dead"
-    clear(tmp_path, ())
+    assert dead(tmp_path) == {mine.token}
+    clear(tmp_path, dead(tmp_path))
     assert state(tmp_path, mine.token) == "elsewhere"
 
 
@@ -42,12 +41,11 @@ def test_who_is_killed_is_dead_at_once(tmp_path):
     assert state(tmp_path, token) == "dead"
 
 
-def test_the_living_are_not_cleared_away(tmp_path):
+def test_the_living_are_not_dead(tmp_path):
+    assert dead(tmp_path) == frozenset()
     mine = Presence(tmp_path)
-    clear(tmp_path, ())
-    assert state(tmp_path, mine.token) == "alive"
+    assert dead(tmp_path) == frozenset()
     mine.end(is_done=True)
-    clear(tmp_path / "nowhere", ())
 
 
 @pytest.mark.parametrize("token", ["", "../config", "a/b", "deadbeef"])

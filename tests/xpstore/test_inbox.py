@@ -60,7 +60,7 @@ def test_who_has_received_it_is_known(loc):
         "elsewhere": ("train/live",),
     }
     events = next(e for e in (evidence.ledger(loc, e.rollout) for e in entries(loc)) if len(e) == 5)
-    assert inbox.holder(loc, events, but=living.token) == "dead"
+    assert inbox.holder(loc, inbox.tokens(events), but=living.token) == "dead"
     living.end(is_done=True)
 
 
