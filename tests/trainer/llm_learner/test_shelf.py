@@ -74,3 +74,18 @@ def test_meaning_is_asked_where_it_can_be():
 
     known = pages(("cancel-order", CANCEL), ("refund", REFUND))
     assert near(known, "shipped", similarity=Meaning()) == ["refund", "cancel-order"]
+
+
+def test_of_very_many_pages_those_with_words_in_common_are_compared(monkeypatch):
+    monkeypatch.setattr("trainer.llm_learner.shelf.COMPARED", 1)
+    compared = []
+
+    class Meaning:
+        by_meaning = True
+
+        async def nearest(self, texts, pages, limit):
+            compared.extend(pages)
+            return {"": []}
+
+    near(pages(("cancel-order", CANCEL), ("refund", REFUND)), "which card to refund to", by=Meaning())
+    assert compared == ["refund"]
