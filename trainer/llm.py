@@ -124,10 +124,10 @@ def _certificates() -> SSLContext:
 class OpenAIChat(Chat, Embedder):
     """An endpoint, open as long as the context lasts."""
 
-    def __init__(self, settings: LlmSettings, endpoint: Endpoint | None = None) -> None:
+    def __init__(self, settings: LlmSettings) -> None:
         """Raise UsageError as `endpoint_of`."""
         self._settings = settings
-        self._endpoint = endpoint or endpoint_of(settings)
+        self._endpoint = endpoint_of(settings)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key,
             base_url=self._endpoint.base_url or None,
