@@ -87,5 +87,5 @@ def test_of_very_many_pages_those_with_words_in_common_are_compared(monkeypatch)
             compared.extend(pages)
             return {"": []}
 
-    near(pages(("cancel-order", CANCEL), ("refund", REFUND)), "which card to refund to", by=Meaning())
+    near(pages(("cancel-order", CANCEL), ("refund", REFUND)), "which card to refund to", similarity=Meaning())
     assert compared == ["refund"]
