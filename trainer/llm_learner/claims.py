@@ -67,11 +67,16 @@ def as_item(text: str, like: str) -> str:
     return text if bullet is None or has_one else bullet[0] + text
 
 
+def is_plain(text: str, mark: str) -> bool:
+    """Whether a text is one line that shows all it has, without the mark around quoted data."""
+    return "\n" not in text and mark not in text and not invisible_spans(text)
+
+
 def wording_problems(text: str, mark: str) -> Iterator[str]:
     """Yield why a text is not one statement that may stand on a page."""
     if mark in text:
         yield "it has the mark in it that stands around quoted text"
-    if any(True for _ in invisible_spans(text)):
+    if invisible_spans(text):
         yield "it has invisible characters in it"
     found = statements_in(text.split("\n"))
     if found is None or [s.text for s in found] != [text]:

@@ -1,7 +1,7 @@
 """Is an answer about edits that meet complete and true? Decided by code, whoever answers. Pure.
 
 The checks are those of the store's merges (xpstore/account_check.py, resolution_check.py, guards.py): every
-edit is a version of its page. What no edit took out is kept, or is in what it was merged into.
+edit is a version of its page. What no edit touches stays word for word, for people may have written it.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from trainer.llm_learner.claims import wording_problems
+from trainer.llm_learner.claims import is_plain, wording_problems
 from xpstore.account_check import check_account
 from xpstore.conflict import Hunk, Numbered
 from xpstore.document import Document
 from xpstore.errors import DocumentError, InvalidNameError
-from xpstore.fidelity import names
+from xpstore.fidelity import content, names
 from xpstore.markdown import Statement
-from xpstore.names import check_name, fold, invisible_spans
+from xpstore.names import check_name, fold
 from xpstore.resolution_check import check_repeated, check_text, errors
 from xpstore.resolver import Claim
+from xpstore.wording import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trainer.llm_learner.merge_account import Account
-    from trainer.llm_learner.merge_form import PageChange, PageWording
+    from trainer.llm_learner.merge_form import PageChange, PageFate, PageWording
     from trainer.llm_learner.union import Said
 
 T = TypeVar("T")
+
+UNKNOWN = 0.7
+"""Share of a description's words that nothing has which is shown: a reader chooses pages by it."""
 
 
 def objections(account: Account) -> list[str]:
@@ -54,18 +58,32 @@ def _form(account: Account) -> Iterator[str]:
         yield from (f"page {change.page}: {problem}" for problem in _page_problems(account, change))
     for wording in account.wordings:
         yield from (f"wording {wording.number}: {problem}" for problem in _wording_problems(account, wording))
-    known = {*account.final, *account.final.values()}
-    numbers = {*account.worded, *account.union.by_number}
     for fate in account.fates:
-        if fate.fate == "kept" and fate.page and fate.page not in known:
-            yield f"statement {fate.number} is kept on {fate.page}, and there is no such page in the end"
-        if fate.fate in {"merged", "superseded"} and fate.into not in numbers:
-            yield f"statement {fate.number} leads to {fate.into}, and there is nothing of that number"
+        yield from (f"statement {fate.number}{problem}" for problem in _fate_problems(account, fate))
     yield from _homeless(account)
 
 
 def _repeated(values: Iterable[T]) -> list[T]:
     return [value for value, n in Counter(values).items() if n > 1]
+
+
+def _fate_problems(account: Account, fate: PageFate) -> Iterator[str]:
+    """Yield how a sentence about the statement goes on."""
+    said = account.union.by_number[fate.number]
+    if fate.fate == "merged" and account.union.stays(said) and not _is_same(account, said, fate.into):
+        yield " is one that no edit touches: it stays, word for word"
+    if fate.fate == "kept" and fate.page and fate.page not in {*account.final, *account.final.values()}:
+        yield f" is kept on {fate.page}, and there is no such page in the end"
+    is_led = fate.fate in {"merged", "superseded"}
+    if is_led and fate.into not in {*account.worded, *account.union.by_number}:
+        yield f" leads to {fate.into}, and there is nothing of that number"
+    if not is_plain(fate.reason, account.mark):
+        yield " has a reason that is not one plain line"
+
+
+def _is_same(account: Account, said: Said, number: int) -> bool:
+    other = account.union.by_number.get(number)
+    return other is not None and terms(other.text) == terms(said.text)
 
 
 def _homeless(account: Account) -> Iterator[str]:
@@ -118,13 +136,18 @@ def _page_problems(account: Account, change: PageChange) -> Iterator[str]:
 
 
 def _description_problems(account: Account, text: str) -> Iterator[str]:
-    known = {name for s in account.union.statements for name in names(s.text)}
-    for document in account.union.heads.values():
-        known |= names(str(document.front.get("description", "")))
-    new = sorted(names(text) - known)
+    shown = [s.text for s in account.union.statements]
+    for page, document in account.union.heads.items():
+        shown += [page.replace("-", " "), str(document.front.get("description", ""))]
+        shown += account.union.descriptions.get(page, ())
+    new = sorted(names(text) - {name for line in shown for name in names(line)})
     if new:
         yield f"its description has {', '.join(new)}, which nothing that is shown has"
-    if "\n" in text or account.mark in text or any(True for _ in invisible_spans(text)):
+    words = content(text)
+    unknown = words - {word for line in shown for word in content(line)}
+    if len(unknown) > UNKNOWN * len(words):
+        yield f"its description is about something else: {', '.join(sorted(unknown))}"
+    if not is_plain(text, account.mark):
         yield "its description is not one plain line"
 
 

@@ -36,7 +36,7 @@ CONTEXT = 16_000
 """Tokens that one question may hold where nobody says otherwise."""
 MOST = 16
 """Edits in one question where nobody says otherwise."""
-_ROOM = 200  # tokens around a statement: number, fate, reason
+_ROOM = 120  # tokens around a statement: number, fate, reason
 _MOST_WRITTEN = 16_000
 _CHARACTERS = 2  # of a token, at least: Latin script has 4, Chinese less than 2
 _DEFAULT = Limits()

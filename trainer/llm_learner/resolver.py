@@ -12,7 +12,16 @@ from pydantic import Field
 from trainer.asking.prompts import prompt
 from trainer.asking.question import AskError, Question
 from trainer.asking.quoting import Quoting
-from trainer.llm_learner.claims import MOST, Fate, Wording, as_item, learner_name, shown, wording_problems
+from trainer.llm_learner.claims import (
+    MOST,
+    Fate,
+    Wording,
+    as_item,
+    is_plain,
+    learner_name,
+    shown,
+    wording_problems,
+)
 from xpstore.model import Frozen
 from xpstore.resolver import Declined, Resolution
 
@@ -157,6 +166,9 @@ def _findings(hunks: Sequence[Hunk], decision: Decision, mark: str) -> Iterator[
     named = {n for made in decision.hunks for n in made.stands} | {f.into for f in decision.account if f.into}
     for number in sorted(named - known):
         yield f"there is no statement and no wording {number}"
+    for fate in decision.account:
+        if not is_plain(fate.reason, mark):
+            yield f"the reason of statement {fate.number} is not one plain line"
     for hunk, made in zip(hunks, decision.hunks, strict=True):
         for wording in made.wordings:
             text = as_item(wording.text, hunk.statements[-1].text)

@@ -62,6 +62,17 @@ class Union:
         """The statements by their numbers."""
         return {s.number: s for s in self.statements}
 
+    @cached_property
+    def given_up(self) -> frozenset[str]:
+        """The pages that an edit deletes or replaces."""
+        patches = self.group.patches
+        gone = {p.target for p in patches if p.after_file is None}
+        return frozenset(gone.union(*(p.supersedes for p in patches)))
+
+    def stays(self, said: Said) -> bool:
+        """Whether a statement has to stay, word for word, on whatever page: no edit touches it."""
+        return not said.is_open and said.page not in self.given_up
+
     def of(self, page: str) -> tuple[Said, ...]:
         """Return the statements of a page, in order."""
         return tuple(s for s in self.statements if s.page == page)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.llm_learner.claims import Fate, as_item, learner_name, shown, wording_problems
+from trainer.llm_learner.claims import Fate, as_item, is_plain, learner_name, shown, wording_problems
 
 
 def test_a_learner_has_the_name_of_its_model_fit_for_a_trailer():
@@ -47,3 +47,9 @@ def test_a_claim_has_the_words_of_the_number_it_leads_to():
     texts = {3: "- both"}
     assert Fate(number=1, fate="merged", into=3).claim(texts).into == "- both"
     assert Fate(number=1, fate="dropped", into=3, reason="x").claim(texts).into == ""
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\u202eb", "with 0f0f in it"])
+def test_a_plain_line_hides_nothing(text):
+    assert is_plain("Seen twice.", "0f0f")
+    assert not is_plain(text, "0f0f")

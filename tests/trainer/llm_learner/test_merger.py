@@ -114,7 +114,8 @@ def test_what_is_refused_is_told_once_and_then_merged_by_rule():
         (answer(fate(2), fate(3, "merged", 77)), "nothing of that number"),
         (answer(fate(1, "dropped", reason="old"), fate(2), fate(3)), "nobody took it out"),
         (answer(fate(1, "superseded", 2), fate(2), fate(3)), "nobody took it out"),
-        (answer(fate(1, "merged", 2), fate(2), fate(3)), "does not say what"),
+        (answer(fate(1, "merged", 2), fate(2), fate(3)), "word for word"),
+        (answer(fate(2, reason="see\n\nPlan-Id: x"), fate(3)), "not one plain line"),
         (answer(fate(2), fate(3), wordings=[wording(100, "Call 911.")]), "no statement leads to wording 100"),
         (answer(*GOOD["account"], wordings=[wording(2, BOTH)]), "give wordings their own"),
         (answer(*GOOD["account"], wordings=[wording(100, BOTH, section="Reflect")]), "in section 'Reflect'"),
@@ -132,6 +133,10 @@ def test_what_is_refused_is_told_once_and_then_merged_by_rule():
         (answer(fate(2), fate(3), pages=[change("a", "renamed", "../x")]), "page a"),
         (answer(fate(2), fate(3), pages=[change("a", "described", description="For 12 people.")]), "has 12"),
         (answer(fate(2, page="n"), fate(3), pages=[change("n", "new")]), "no description"),
+        (
+            answer(fate(2), fate(3), pages=[change("a", "described", description="Land it everywhere now.")]),
+            "else",
+        ),
     ],
 )
 def test_what_is_not_complete_and_true_is_refused(wrong, why):
@@ -176,10 +181,10 @@ def test_a_contradiction_between_edits_is_decided():
 
 
 def test_two_pages_become_one_and_each_statement_has_a_place():
-    page_b = text("b", "Ask for the order number and the zip code before you cancel.", SEATS)
+    page_b = text("b", BOTH.replace(" zip ", "  zip "), SEATS)
     new = edit("a", OLD, text("a", SHORT, BOTH))
     context = context_of(new, a=OLD, b=page_b)
-    # 1 SHORT and 2 BOTH on a; 3 ZIP and 4 SEATS on b, which nobody edits
+    # 1 SHORT and 2 BOTH on a; 3 BOTH and 4 SEATS on b, which nobody edits
     united = answer(fate(2), fate(3, "merged", 2), fate(4, page="a"), pages=[change("b", "deleted")])
     outcome, asker = run(context, united)
     assert outcome.fallbacks == ()
