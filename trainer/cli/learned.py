@@ -84,6 +84,9 @@ def _left_out(report: TrainReport) -> Iterator[str]:
         yield f"Left out of {tried} candidates:" if tried else "Left out:"
         for why, number in grouped(counts, REASONS_SHOWN):
             yield f"  {number:4}  {paint(why)}"
+    groups = [group for group in report.report.values() if isinstance(group, dict)]
+    refused = [why for group in groups if isinstance(whys := group.get("refused"), list) for why in whys]
+    yield from _reasons("Edits refused:", [str(why) for why in refused])
 
 
 def _count(dropped: JsonValue, why: str, counts: Counter[str]) -> None:

@@ -39,3 +39,23 @@ def test_what_a_model_could_not_merge_is_named_apart_from_what_was_not_merged_at
         "Merged by rule, not as the model said:",
         "     1  b: refused: lost",
     ]
+
+
+def test_edits_of_a_model_that_do_not_stand_are_told():
+    told = TrainReport(
+        run_id="r",
+        branch="b",
+        dry_run=False,
+        rollouts=2,
+        passed=0,
+        report={
+            "case a": {"proposed": 2, "refused": ["it has markup", "it cites no trial"]},
+            "case b": {"proposed": 1, "refused": ["it has markup"]},
+        },
+    )
+    assert list(describe_learned(told)) == [
+        "Nothing was learned.",
+        "Edits refused:",
+        "     2  it has markup",
+        "     1  it cites no trial",
+    ]
