@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -76,7 +77,6 @@ STILL_TO_COME = {
     "RemoteCaseLoader",
     "RemoteRolloutExecutor",
     "SessionCommitPolicyTrainer",
-    "StreamingPolicyTrainer",
 }
 
 
@@ -85,45 +85,66 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {
-    module_name(path): ast.parse(path.read_text(encoding="utf-8"), str(path))
-    for top in LAYERS
-    for path in sorted((ROOT / top).rglob("*.py"))
-}
+MODULES = {module_name(path): path for top in LAYERS for path in sorted((ROOT / top).rglob("*.py"))}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the tests want to know of a module; its tree would keep Python busy looking for garbage."""
+
+    lines: int
+    """0 for a module without a statement."""
+    relative: bool
+    """Whether it has a relative import."""
+    imports: frozenset[str]
+    """All modules named by import statements anywhere, lazy ones included."""
+    typing: frozenset[str]
+    """Those of them that are only named for type checkers."""
+    long: tuple[str, ...]
+    """Functions of more than MAX_FUNCTION lines."""
 
 
 @cache
-def imports(tree: ast.Module, *, typing_too: bool) -> frozenset[str]:
-    """All modules named by import statements anywhere in the tree, lazy ones included."""
-    found: set[str] = set()
-    skipped = set() if typing_too else {id(n) for block in type_checking(tree) for n in ast.walk(block)}
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in {
-            "import_module",
-            "__import__",
-        }:
-            found |= {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
-    return frozenset(found)
+def facts(name: str) -> Facts:
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"), name)
+    nodes = list(ast.walk(tree))
+    blocks = [n for n in nodes if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"]
+    skipped = {id(n) for block in blocks for n in ast.walk(block)}
+    everything = frozenset().union(*map(named, nodes))
+    functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return Facts(
+        lines=max((getattr(n, "end_lineno", 0) or 0 for n in tree.body), default=0),
+        relative=any(isinstance(n, ast.ImportFrom) and n.level for n in nodes),
+        imports=everything,
+        typing=everything - frozenset().union(*(named(n) for n in nodes if id(n) not in skipped)),
+        long=tuple(f.name for f in functions if (f.end_lineno or 0) - f.lineno + 1 > MAX_FUNCTION),
+    )
 
 
-def type_checking(tree: ast.Module) -> list[ast.If]:
-    return [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.If) and isinstance(n.test, ast.Name) and n.test.id == "TYPE_CHECKING"
-    ]
+def named(node: ast.AST) -> frozenset[str]:
+    """Return the modules that one node names."""
+    if isinstance(node, ast.Import):
+        return frozenset(alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return frozenset({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
+    if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in {
+        "import_module",
+        "__import__",
+    }:
+        names = (a.value for a in node.args if isinstance(a, ast.Constant))
+        return frozenset(n for n in names if isinstance(n, str))
+    return frozenset()
+
+
+def imports(name: str, *, typing_too: bool) -> frozenset[str]:
+    found = facts(name)
+    return found.imports if typing_too else found.imports - found.typing
 
 
 def graph(*, typing_too: bool) -> dict[str, set[str]]:
     return {
-        name: {i for i in imports(tree, typing_too=typing_too) if i in MODULES and i != name}
-        for name, tree in MODULES.items()
+        name: {i for i in imports(name, typing_too=typing_too) if i in MODULES and i != name}
+        for name in MODULES
     }
 
 
@@ -132,13 +153,7 @@ def test_there_is_something_to_test():
 
 
 def test_no_relative_imports():
-    relative = [
-        name
-        for name, tree in MODULES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.level
-    ]
-    assert not relative
+    assert not [name for name in MODULES if facts(name).relative]
 
 
 def test_imports_point_downwards():
@@ -170,18 +185,14 @@ def test_no_import_cycles_not_even_lazy_ones():
 @pytest.mark.parametrize("library", sorted(DOORS))
 def test_each_library_has_one_door(library: str):
     users = {
-        name
-        for name, tree in MODULES.items()
-        if any(i.split(".")[0] == library for i in imports(tree, typing_too=True))
+        name for name in MODULES if any(i.split(".")[0] == library for i in imports(name, typing_too=True))
     }
     assert users <= DOORS[library]
 
 
 def test_only_the_command_line_parses_and_paints():
     users = {
-        name
-        for name, tree in MODULES.items()
-        if any(i.split(".")[0] in CLI_ONLY for i in imports(tree, typing_too=True))
+        name for name in MODULES if any(i.split(".")[0] in CLI_ONLY for i in imports(name, typing_too=True))
     }
     assert not {u for u in users if ".cli" not in u}
 
@@ -196,7 +207,7 @@ def test_what_log_and_diff_need_knows_no_pydantic():
                 continue
             seen.add(name)
             todo += edges[name]
-            direct = {i.split(".")[0] for i in imports(MODULES[name], typing_too=False)}
+            direct = {i.split(".")[0] for i in imports(name, typing_too=False)}
             assert "pydantic" not in direct, f"{start} reaches pydantic through {name}"
 
 
@@ -211,12 +222,10 @@ def test_who_learns_without_a_model_does_not_load_a_client(tmp_path: Path):
 
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_modules_and_functions_are_small(name: str):
-    tree = MODULES[name]
-    assert tree.body, f"{name} is empty"
-    assert max((getattr(n, "end_lineno", 0) or 0) for n in tree.body) <= MAX_LINES
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    too_long = [f.name for f in functions if (f.end_lineno or 0) - f.lineno + 1 > MAX_FUNCTION]
-    assert not too_long
+    found = facts(name)
+    assert found.lines, f"{name} is empty"
+    assert found.lines <= MAX_LINES
+    assert not found.long
 
 
 def test_tests_mirror_the_code():

@@ -448,7 +448,9 @@ def test_a_read_only_disk(store, xp, mount, tmp_path):
 
 
 @ROOT
-@pytest.mark.parametrize("room", [0, 8, 12, 20, 40, 56, 58, 60])
+@pytest.mark.parametrize(
+    "room", [0, 8, 40, 58, *(pytest.param(room, marks=pytest.mark.stress) for room in (12, 20, 56, 60))]
+)
 def test_a_full_disk(store, xp, mount, tmp_path, room):
     """Whatever is written last, `room` kilobytes are too few for all of it."""
     place = Path(shutil.copytree(store, mount("-t", "tmpfs", "-o", "size=2m", "tmpfs") / "s"))
