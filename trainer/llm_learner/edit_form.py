@@ -15,8 +15,10 @@ SURE = 10
 class Edit(Frozen):
     """One statement that is to be added, changed or taken away. What decides comes first."""
 
-    trials: tuple[Annotated[int, Field(ge=0, le=999)], ...] = Field(max_length=32)
-    rationale: str = Field(max_length=400)
+    trials: tuple[Annotated[int, Field(ge=0, le=999)], ...] = Field(
+        max_length=32, json_schema_extra={"minItems": 1}
+    )
+    rationale: str = Field(max_length=400, json_schema_extra={"minLength": 8})
     action: Literal["update", "create", "delete", "skip"]
     page: int = Field(ge=0, le=99)
     statement: int = Field(ge=0, le=9_999)

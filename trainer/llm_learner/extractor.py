@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from trainer.asking.budget import tokens_of
 from trainer.asking.prompts import prompt
@@ -44,26 +44,30 @@ LONGEST = 300
 """Lines, and characters of a line, that a note has of what was said of the result."""
 _SHARE = 8  # each of task, result and expected calls may have this part of the room
 
+# What the schema asks for, and validation does not: a short word fails its note alone, and not the answer.
+_WORDS: dict[str, JsonValue] = {"minLength": 8}
+_SOME: dict[str, JsonValue] = {"minItems": 1}
+
 Sentence = Annotated[str, Field(max_length=240)]
 
 
 class Finding(Frozen):
     """One thing that was done wrong or right."""
 
-    quote: str = Field(max_length=200)
+    quote: str = Field(max_length=200, json_schema_extra=_WORDS)
     kind: Literal["wrong", "right"]
-    what: str = Field(max_length=300)
+    what: str = Field(max_length=300, json_schema_extra=_WORDS)
 
 
 class Note(Frozen):
     """What happened to one thing that was asked."""
 
-    asked: Sentence
+    asked: str = Field(max_length=240, json_schema_extra=_WORDS)
     steps: tuple[Sentence, ...] = Field(max_length=10)
-    findings: tuple[Finding, ...] = Field(max_length=5)
+    findings: tuple[Finding, ...] = Field(max_length=5, json_schema_extra=_SOME)
     outcome: Literal["success", "failure", "partial", "unfinished"]
     name: str = Field(max_length=80)
-    anchor: Sentence
+    anchor: str = Field(max_length=240, json_schema_extra=_WORDS)
 
 
 class Notes(Frozen):

@@ -236,6 +236,14 @@ def test_the_form_is_bounded():
     assert schema_of(Notes)["additionalProperties"] is False
 
 
+def test_what_the_schema_asks_for_fails_no_answer():
+    item = schema_of(Notes)["properties"]["notes"]["items"]
+    assert item["properties"]["asked"]["minLength"] == 8
+    assert item["properties"]["findings"]["minItems"] == 1
+    found, _ = extract(*[notes(note(), note(asked="", anchor=""), {**note(), "findings": []})] * 2)
+    assert len(found) == 1
+
+
 def test_what_is_not_there_is_not_shown():
     bare = Rollout(case=Case(name="c", rubric=Rubric(name="r")))
     assert (task(bare), expected(bare), result(None)) == ("", "", "Nobody scored it.")
