@@ -57,12 +57,17 @@ _HOME = {
     "RubricJudge": "trainer.llm_learner.judge",
     "SemanticGradient": "xpstore.gradient",
     "SingleTurnLLMRolloutExecutor": "trainer.components.rollout_executor",
+    "StreamingBatcher": "trainer.batcher",
+    "StreamingPolicyTrainer": "trainer.components.streaming_trainer",
+    "StreamingPolicyTrainerConfig": "trainer.components.streaming_trainer",
     "TextPart": "trainer.domain",
     "ToolPart": "trainer.domain",
     "TrainEpochResult": "trainer.results",
     "Trajectory": "xpstore.trajectory",
     "TrajectoryAnalyzerContext": "trainer.context",
     "TrajectoryRolloutAnalyzer": "trainer.components.trajectory_analyzer",
+    "get_streaming_policy_trainer": "trainer.streaming",
+    "make_streaming_policy_trainer_key": "trainer.streaming",
     "train_from_rollouts": "trainer.components.policy_trainer",
 }
 

@@ -79,17 +79,17 @@ async def learning(
         )
 
 
-def trainer_of(
+def engine_of(
     door: StoreDoor,
     target: ApplyContext,
     strategies: Strategies,
     *,
     preview: Limits | None = None,
     progress: Progress | None = None,
-) -> BatchPolicyTrainer:
-    """Return the trainer of the target's branch; with `preview` (the store's limits) it writes nothing."""
+) -> PolicyTrainingEngine:
+    """Return the engine of the target's branch; with `preview` (the store's limits) it writes nothing."""
     updater = DryRunPolicyUpdater(preview) if preview else GitPolicyUpdater(door, strategies.resolver)
-    engine = PolicyTrainingEngine(
+    return PolicyTrainingEngine(
         analyzer=TrajectoryRolloutAnalyzer(strategies.extractor, strategies.evaluator),
         estimator=ExperienceGradientEstimator(strategies.editor),
         optimizer=PatchMergePolicyOptimizer(strategies.merger, strategies.similarity),
@@ -98,4 +98,16 @@ def trainer_of(
         progress=progress,
         model=strategies.model,
     )
+
+
+def trainer_of(
+    door: StoreDoor,
+    target: ApplyContext,
+    strategies: Strategies,
+    *,
+    preview: Limits | None = None,
+    progress: Progress | None = None,
+) -> BatchPolicyTrainer:
+    """Return the trainer of whole batches on the target's branch; arguments as for `engine_of`."""
+    engine = engine_of(door, target, strategies, preview=preview, progress=progress)
     return BatchPolicyTrainer(engine, GitJournal(door, target.branch, dry_run=preview is not None))

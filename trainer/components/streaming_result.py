@@ -60,6 +60,8 @@ def part_of(
 
 def joined(results: Sequence[RolloutTrainingResult], latest: ExperienceSet) -> RolloutTrainingResult:
     """Return the results of several rollouts as one; what several of them have is there once."""
+    if not results:
+        return without_update(latest)
     applied = _applied([result.apply_result for result in results])
     return RolloutTrainingResult(
         analyses=tuple(a for result in results for a in result.analyses),

@@ -204,7 +204,13 @@ class StreamingPolicyTrainer:
             return without_update(await self._engine.reload(), failures=(failure,))
 
     async def close(self) -> None:
-        """Take nothing new, finish what was begun, and return. Idempotent."""
+        """Take nothing new, finish what was begun, and return. Idempotent.
+
+        What is being taken up from the inbox, and is in no update yet, is left to the next start.
+        """
+        if self._recovery is not None and not self._recovery.done():
+            self._recovery.cancel()
+            await asyncio.wait([self._recovery])
         await self._updates.close()
         while self._running:
             await asyncio.wait([running.task for running in self._running.values()])
