@@ -45,31 +45,27 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     hash of what is trained and who learns, so the same files make the same branch. A dry run asks no model:
     its report has an estimate of what it would be asked.
     """
-    async with StoreDoor(location, store) as door:
+    asked = None if dry_run else choice
+    # a model that cannot be asked is an error before anything is kept
+    async with StoreDoor(location, store) as door, learning(door, asked, again=again) as strategies:
         prefix, config = await door.call(lambda found: (found.candidate_prefix, found.config))
         learner = learner_of(config, choice)
-        if branch:  # a name that cannot be is refused before anything is kept
+        if branch:  # so is a name that cannot be
             await door.call(lambda found: found.branch_ref(branch))
         intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
         run_id = content_id([sorted(intake.ids), learner, again])[:8]
         target = ApplyContext(run_id=run_id, branch=branch or f"{prefix}{run_id}", again=again)
-        context = PipelineContext(
-            optimization_context=PatchMergePolicyOptimizerContext(
-                run_id=run_id, duplicates=config.duplicates
-            ),
-            apply_context=target,
-        )
         rollouts = intake.share.rollouts
-        use, costs = None, None
+        costs = None
         if choice and dry_run:
             result, costs = await _estimated(door, target, learner, choice.settings(config), rollouts)
         else:
-            async with learning(door, choice, again=again) as strategies:
-                preview = config.limits if dry_run else None
-                trainer = trainer_of(door, target, strategies, preview=preview, progress=progress)
-                policy_set = await BranchPolicy(door, target.branch).reload()
-                result = await train_from_rollouts(trainer, rollouts, policy_set, strategies.tuned(context))
-                use = strategies.model.use() if strategies.model else None
+            optimization = PatchMergePolicyOptimizerContext(run_id=run_id, duplicates=config.duplicates)
+            context = PipelineContext(optimization_context=optimization, apply_context=target)
+            preview = config.limits if dry_run else None
+            trainer = trainer_of(door, target, strategies, preview=preview, progress=progress)
+            policy_set = await BranchPolicy(door, target.branch).reload()
+            result = await train_from_rollouts(trainer, rollouts, policy_set, strategies.tuned(context))
     return train_report(
         result,
         target,
@@ -78,7 +74,7 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
         passed=intake.passed,
         left=len(intake.ids) - len(rollouts),
         problems=tuple({"file": p.path, "line": p.line, "error": p.why} for p in intake.problems),
-        model=use,
+        model=strategies.model.use() if strategies.model else None,
         estimate=costs,
     )
 

@@ -231,3 +231,11 @@ def test_training_on_main_keeps_such_a_plan_aside(store, llm_server, tmp_path, a
     words = ["--accept-suspect"] if accepted else []
     store.xp("resolve", branch, *words, code=0 if accepted else 1)
     assert set(store.pages("main")) == ({"refund"} if accepted else set())
+
+
+def test_without_a_key_nothing_is_kept(store):
+    before = store.refs()
+    store.monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example.org/v1")
+    answer = store.train("rollouts.jsonl", code=2)
+    assert "no key" in answer["message"]
+    assert store.refs() == before

@@ -81,7 +81,7 @@ FOR_FILES = ("branch", "again")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @loop_options
 @click.option("--branch", metavar="BRANCH", help="With FILE: where the commits go.  [default: train/RUN]")
-@click.option("--again", is_flag=True, help="With FILE: learn once more from what was learned before.")
+@click.option("--again", is_flag=True, help="With FILE: learn, and ask a model, once more.")
 @learner_options
 @click.option("--land", "lands", is_flag=True, help="Land what was learned, if the gate accepts it.")
 @accept_option
