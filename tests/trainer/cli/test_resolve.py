@@ -8,6 +8,8 @@ import pytest
 
 from tests.builders import git, make_plan, make_store, page, upsert
 from tests.lessons import teach
+from tests.llm_answers_merge import resolve
+from tests.llm_server import Fault
 from xpstore import kept
 from xpstore.applying import apply
 from xpstore.cli.main import run
@@ -179,3 +181,28 @@ def test_what_was_decided_against_waits_no_longer_and_its_words_are_found(tmp_pa
     assert kept.waiting(loc) == ()
     assert xp(loc, "log", "-S", "Never ask.", "--json") == 0
     assert json.loads(capsys.readouterr().out)["commits"]
+
+
+@pytest.mark.parametrize("verb", ["resolve", "land"])
+def test_a_model_decides_and_that_is_on_record(loc, llm_server, monkeypatch, capsys, verb):
+    monkeypatch.setenv("OPENAI_BASE_URL", llm_server.url)
+    llm_server.on("resolve", resolve)
+    assert xp(loc, verb, BRANCH, "--resolver", "llm", "--model", "small", "--json") == 0
+    (merge,) = json.loads(capsys.readouterr().out)["merges"]
+    assert (merge["name"], merge["verdict"], merge["resolved_by"]) == ("a", "VERIFIED", "llm/1+small")
+    assert "Say why." in text(loc)
+    odd = {problem for f in verify(loc, "main") for problem in f.problems}
+    assert all(problem.startswith("rollouts/") for problem in odd)  # the fixture has no recordings
+    assert llm_server.counts["resolve"] == 1
+
+
+@pytest.mark.parametrize("verb", ["resolve", "land"])
+def test_what_a_model_does_not_decide_stays_undecided(loc, llm_server, monkeypatch, capsys, verb):
+    monkeypatch.setenv("OPENAI_BASE_URL", llm_server.url)
+    llm_server.on("resolve", Fault("refusal"))
+    old = git(loc.repo.place, "rev-parse", "main")
+    assert xp(loc, verb, BRANCH, "--resolver", "llm", "--model", "small", "--json") == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["conflicts"] == ["a"]
+    assert answer["hint"]
+    assert git(loc.repo.place, "rev-parse", "main") == old
