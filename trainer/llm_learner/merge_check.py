@@ -177,7 +177,8 @@ def _statements(account: Account, texts: dict[str, str]) -> Iterator[str]:
 def _claim(account: Account, said: Said, texts: Mapping[int, str]) -> Claim | None:
     """Return what is claimed of a statement; of one that no edit touches, nothing has to be said.
 
-    What is merged into its own words stands; so does what an edit adds, and other words that stand say.
+    What has to stay is merged only into its own words, and then it stands. Of all else, the words may stand
+    elsewhere: as a statement of another page, or as a wording.
     """
     fate = account.by_number.get(said.number)
     if fate is None:
@@ -185,7 +186,7 @@ def _claim(account: Account, said: Said, texts: Mapping[int, str]) -> Claim | No
     claim = fate.claim(texts)
     standing = {s.text for s in account.union.statements if account.page_of(s) is not None}
     standing.update(account.worded.values())
-    is_said = claim.into == said.text or (fate.fate == "dropped" and not said.is_there)
+    is_said = claim.into == said.text or not account.union.stays(said)
     return Claim(said.number, "kept") if is_said and said.text in standing else claim
 
 

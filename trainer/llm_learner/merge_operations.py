@@ -48,7 +48,11 @@ def operations(account: Account) -> tuple[MergeOperation, ...]:
     union = account.union
     made: list[MergeOperation] = []
     for cluster in changed(account):
-        rows = [row for row in _rows(account) if row[0] & cluster.pages.keys()]
+        rows = [
+            row
+            for places, edits, row in _rows(account)
+            if places & cluster.pages.keys() or edits & cluster.edits
+        ]
         for number, (name, text) in enumerate(cluster.pages.items()):
             beyond = frozenset(n for n in cluster.edits if union.group.patches[n - 1].target != name)
             made.append(
@@ -58,7 +62,7 @@ def operations(account: Account) -> tuple[MergeOperation, ...]:
                     content=text,
                     reason=_reason(account, name, text),
                     gradients=union.gradients(beyond),
-                    account=tuple(row for _, row in rows) if number == 0 else (),
+                    account=tuple(rows) if number == 0 else (),
                 )
             )
     return tuple(made)
@@ -128,8 +132,8 @@ def _edits(account: Account, cluster: set[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _rows(account: Account) -> Iterator[tuple[set[str], MergedStatement]]:
-    """Yield what did not stay where it was, with the pages that it concerns."""
+def _rows(account: Account) -> Iterator[tuple[set[str], frozenset[int], MergedStatement]]:
+    """Yield what did not stay where it was, with the pages and the edits that it concerns."""
     union = account.union
     texts = {s.number: s.text for s in union.statements} | account.worded
     for said in union.statements:
@@ -145,7 +149,7 @@ def _rows(account: Account) -> Iterator[tuple[set[str], MergedStatement]]:
             reason=fate.reason,
             gradients=union.gradients(said.added_by | said.taken_by),
         )
-        yield {said.page, *places}, row
+        yield {said.page, *places}, said.added_by | said.taken_by, row
 
 
 def _reason(account: Account, name: str, text: str | None) -> str:

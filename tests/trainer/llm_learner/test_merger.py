@@ -233,6 +233,15 @@ def test_a_page_is_renamed_and_keeps_what_it_says():
     assert new.gradients == tuple(p.gradient for p in context.patches)
 
 
+def test_what_an_edit_replaces_on_one_page_may_stand_on_another():
+    old, other = text("a", ZIP), text("b", ZIP, SEATS)
+    context = context_of(edit("a", old, text("a", BOTH)), a=old, b=other)
+    # a: 1 BOTH in place of 2 ZIP; b: 3 ZIP and 4 SEATS
+    outcome, _ = run(context, answer(fate(1), fate(2, "superseded", 1)))
+    assert outcome.fallbacks == ()
+    assert {o.name: o.content for o in outcome.operations} == {"a": text("a", BOTH)}
+
+
 @pytest.mark.parametrize("name", ["b", "B"])
 def test_no_page_takes_the_name_of_another(name):
     context = context_of(
