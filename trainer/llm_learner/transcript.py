@@ -86,7 +86,7 @@ def clipped(text: str, cap: int) -> str:
 
 
 def is_quoted(quote: str, text: str) -> bool:
-    """Say whether a quote stands in a text word by word; case, spaces, kinds of quotation marks aside."""
+    """Say whether a quote stands in a text letter by letter; case, spaces, kinds of quotation marks aside."""
     wanted = _folded(quote).strip("\"'.… ")
     if sum(c.isalnum() for c in wanted) < MIN_QUOTE:
         return bool(wanted) and wanted in {_folded(line.partition(": ")[2]) for line in text.split("\n")}
@@ -186,4 +186,4 @@ def _haystack(text: str) -> str:
 
 def _folded(text: str) -> str:
     straight = unicodedata.normalize("NFC", text).translate(_STRAIGHT)
-    return " ".join(straight.split()).casefold()
+    return "".join(straight.split()).casefold()

@@ -94,6 +94,7 @@ def test_arguments_that_are_no_object_are_shown_as_they_are():
         ("please  CANCEL\nmy order.", True),
         ("“Please cancel my order.”", True),
         ('{"status": "shipped"}', True),
+        ('{"status":"shipped"}', True),
         ("The user wants a refund", False),
         ("cancel your order", False),
         ("my", False),
