@@ -64,7 +64,7 @@ class Note(Frozen):
 
     asked: str = Field(max_length=240, json_schema_extra=_WORDS)
     steps: tuple[Sentence, ...] = Field(max_length=10)
-    findings: tuple[Finding, ...] = Field(max_length=5, json_schema_extra=_SOME)
+    findings: tuple[Finding, ...] = Field(max_length=4, json_schema_extra=_SOME)
     outcome: Literal["success", "failure", "partial", "unfinished"]
     name: str = Field(max_length=80)
     anchor: str = Field(max_length=240, json_schema_extra=_WORDS)
@@ -207,7 +207,7 @@ class _Reading:
 
     def trajectory(self, note: Note, number: int, *, alone: bool) -> Trajectory:
         """Return the note as evidence; findings that quote what is not there are left out."""
-        held = [f for f in note.findings if self._holds(f)]
+        held = list(dict.fromkeys(f for f in note.findings if self._holds(f)))
         steps = [_line(step) for step in note.steps]
         ends = [_folded(line)[:LONGEST] for line in result(self.evaluation).split("\n")[:MOST]]
         asked = _line(note.asked)

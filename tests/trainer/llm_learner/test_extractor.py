@@ -135,6 +135,11 @@ def test_an_invented_quote_is_asked_about_once_and_then_left_out():
     assert "“Your order is cancelled.”" in found.content
 
 
+def test_what_is_said_twice_is_noted_once():
+    (found,), _ = extract(notes(note(*[finding("Your order is cancelled.")] * 2)))
+    assert found.content.count("- Wrong:") == 1
+
+
 def test_a_repaired_answer_counts():
     (found,), _ = extract(notes(note(finding("No."))), notes(note()))
     assert "shipped" in found.content
