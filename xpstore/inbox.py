@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 Progress = Literal["received", "analysed", "planned"]
+LISTS = "xp inbox list names those that are open"
 BRANCH, TOKEN = "inbox", "by"
 """Keys of a `received` event: the branch that it is for, and the token of who received it."""
 
@@ -100,28 +101,33 @@ def find(loc: Location, abbreviations: Sequence[str]) -> list[str]:
         ids = find_ids(loc, "ledger", text)
         if len(ids) != 1:
             what = f"'{text}' is short for {len(ids)} rollouts" if ids else f"there is no rollout '{text}'"
-            hint = "give more digits" if ids else "xp inbox list names those that are open"
+            hint = "give more digits" if ids else LISTS
             raise NotFoundError(what, hint=hint)
         found[ids[0]] = None
     return list(found)
 
 
-def drop(loc: Location, rollouts: Sequence[str], why: str) -> list[str]:
+def drop(loc: Location, rollouts: Sequence[str], why: str, *, dry_run: bool = False) -> list[str]:
     """Record that nothing is to be made of these rollouts; return those that were open.
 
     What was learned already stays. Raises UsageError without a reason, NotFoundError for an unknown id.
     """
     if not why.strip():
         raise UsageError("a rollout is dropped for a reason", hint="--why 'what is wrong with it'")
-    known = dict.fromkeys(rollouts)
+    known = list(dict.fromkeys(rollouts))
     for rollout in known:
         if not ledger(loc, rollout):
-            raise NotFoundError(
-                f"there is no rollout {rollout}", hint="xp inbox list names those that are open"
-            )
+            raise NotFoundError(f"there is no rollout {rollout}", hint=LISTS)
     open_ = {entry.rollout for entry in entries(loc)}
     dropped = [rollout for rollout in known if rollout in open_]
     files = [evidence.ledger_file(i, {"event": "dropped", "why": why.strip()}) for i in dropped]
-    if files:
+    if files and not dry_run:
         evidence.write(loc, files, f"Drop {len(files)} rollouts from the inbox")
     return dropped
+
+
+def case_name(loc: Location, case: str) -> str:
+    """Return the name of a case on record; its id where there is none."""
+    data = evidence.read(loc, layout.case_path(case)) if case else None
+    name = evidence.parse_json(data, layout.case_path(case)).get("name") if data else None
+    return str(name or case)

@@ -66,6 +66,8 @@ def test_who_has_received_it_is_known(loc):
 
 def test_what_is_dropped_is_not_open_any_more(loc):
     one, two, done = receive(loc, "one"), receive(loc, "two"), receive(loc, "done", NOTHING)
+    assert drop(loc, [one, done], "it is a test", dry_run=True) == [one]
+    assert len(entries(loc)) == 2
     assert drop(loc, [one, done], " it is a test ") == [one]
     assert [entry.rollout for entry in entries(loc)] == [two]
     assert {"event": "dropped", "why": "it is a test"} in evidence.ledger(loc, one)
@@ -89,3 +91,10 @@ def test_ids_may_be_shortened(loc):
         find(loc, ["zz"])
     with pytest.raises(NotFoundError, match="short for 2 rollouts"):
         find(loc, [""])
+
+
+def test_a_case_has_a_name_or_an_id(loc):
+    lesson = teach(loc, "refund", None, ("Ask first.",), case="where is it")
+    assert inbox.case_name(loc, lesson.case) == "where is it"
+    assert inbox.case_name(loc, "aa11") == "aa11"
+    assert inbox.case_name(loc, "") == ""

@@ -180,19 +180,20 @@ class StreamingPolicyTrainer:
             self._recovery = asyncio.ensure_future(self._recover())
         return await asyncio.shield(self._recovery)
 
-    async def _recover(self) -> list[RolloutTrainingResult]:
+    async def retry(self, rollouts: Sequence[str]) -> list[RolloutTrainingResult]:
+        """Learn from rollouts on record; an analysis on record is not made again. Raises ClosedError."""
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def one(rollout_id: str) -> RolloutTrainingResult:
             async with gate:
-                return await self.retry(rollout_id)
+                return await self._retry(rollout_id)
 
-        ids = [i for i in await self._inbox.open() if i not in self._running]
-        return await asyncio.gather(*(one(i) for i in ids))
+        return await asyncio.gather(*map(one, rollouts))
 
-    async def retry(self, rollout_id: str) -> RolloutTrainingResult:
-        """Learn from a rollout on record; an analysis on record is not made again. Raises ClosedError."""
+    async def _recover(self) -> list[RolloutTrainingResult]:
+        return await self.retry([i for i in await self._inbox.open() if i not in self._running])
 
+    async def _retry(self, rollout_id: str) -> RolloutTrainingResult:
         async def work(place: Place[_Item, RolloutTrainingResult]) -> RolloutTrainingResult:
             rollout, analysis = await self._inbox.take(rollout_id, self._engine.learner)
             return await self._learn(place, rollout, analysis)

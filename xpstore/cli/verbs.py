@@ -24,7 +24,7 @@ GROUP = "xpstore.commands"
 
 # How `xp --help` lists the verbs; those that are not named here come last, under a heading of their own.
 LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start and learn", ("demo", "init", "train", "eval", "gate", "land", "resolve")),
+    ("Start and learn", ("demo", "init", "train", "inbox", "eval", "gate", "land", "resolve")),
     ("See what was learned", ("log", "show", "diff", "blame", "status")),
     ("Give it to an agent", ("context", "search", "watch")),
     ("Change your mind", ("bisect", "revert", "promote", "deprecate", "archive", "forget")),
