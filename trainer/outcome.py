@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.patch_merge import SAID
 from trainer.plan_parts import touching
 
 if TYPE_CHECKING:
@@ -79,5 +80,8 @@ def _said_already(
     open_ = set(refused) if isinstance(refused, dict) else set()
     planned = {g.id for g in touching(plan.items, plan.gradients)}
     used = [g for g in edits.gradients if g.id in planned or g.target_experience_name in open_]
-    cited = {r for g in edits.gradients for r in g.rollouts} - {r for g in used for r in g.rollouts}
-    return {a.rollout.id: "the pages say already what it teaches" for a in done if a.rollout.id in cited}
+    found = plan.metadata.get("idle")
+    idle = found if isinstance(found, dict) else {}
+    learned = {r for g in used for r in g.rollouts}
+    why = {r: str(idle.get(g.id, SAID)) for g in edits.gradients for r in g.rollouts if r not in learned}
+    return {a.rollout.id: why[a.rollout.id] for a in done if a.rollout.id in why}

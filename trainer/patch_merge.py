@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Merge input and output go to this logger at DEBUG: off the console unless somebody turns it on (RFC §10.3).
 trace = logging.getLogger("xpstore.trace.merge")
+SAID = "the pages say already what it teaches"
+"""Why an edit changes nothing, where nobody says otherwise."""
 
 
 class PatchMergePatch(Frozen):
@@ -148,6 +150,8 @@ class MergeOutcome(Frozen):
     refused: tuple[MergeRefusal, ...] = ()
     fallbacks: tuple[MergeRefusal, ...] = ()
     """Targets that a model was asked about, and that were merged without it, and why."""
+    idle: dict[str, str] = {}
+    """Id of a gradient that changes nothing, as a model decided → why."""
 
 
 class PatchMergeContextProvider:

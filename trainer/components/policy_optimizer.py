@@ -43,7 +43,8 @@ class PatchMergePolicyOptimizer:
 
         `metadata["refused"]` names targets that could not be merged and why, or that say what another page
         says where the context refuses that; `metadata["duplicates"]` has what is said twice, and
-        `metadata["fallbacks"]` what was merged without the model that was asked, and why.
+        `metadata["fallbacks"]` what was merged without the model that was asked, and why; `metadata["idle"]`
+        has gradients that change nothing, as a model decided, and why.
         """
         if not gradients:
             return PolicyUpdatePlan(run_id=context.run_id, base_commit=policy_set.snapshot_id or None)
@@ -63,6 +64,8 @@ class PatchMergePolicyOptimizer:
         metadata: dict[str, JsonValue] = {"refused": dict(refused)} if refused else {}
         if outcome.fallbacks:
             metadata["fallbacks"] = {one.name: one.reason for one in outcome.fallbacks}
+        if outcome.idle:
+            metadata["idle"] = dict(outcome.idle)
         if repeated:
             metadata["duplicates"] = [dict(asdict(one)) for one in repeated]
         return PolicyUpdatePlan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.patch_merge import MergedStatement, MergeOperation
+from trainer.patch_merge import SAID, MergedStatement, MergeOperation
 from xpstore.errors import XpError
 from xpstore.guards import check_items
 from xpstore.plan import PolicyPlanItem
@@ -66,6 +66,19 @@ def operations(account: Account) -> tuple[MergeOperation, ...]:
                 )
             )
     return tuple(made)
+
+
+def idle(account: Account) -> dict[str, str]:
+    """Return why edits change nothing, by the ids of their gradients."""
+    union = account.union
+    used = frozenset[int]().union(*(cluster.edits for cluster in changed(account)))
+    found: dict[str, str] = {}
+    for number in sorted(set(range(1, len(union.group.patches) + 1)) - used):
+        fates = [account.by_number.get(s.number) for s in union.statements if number in s.added_by]
+        left = [f.reason for f in fates if f is not None and f.fate == "dropped"]
+        (gradient,) = union.gradients({number})
+        found[gradient] = f"left out when edits were merged: {left[0]}" if left else SAID
+    return found
 
 
 def guard(account: Account, limits: Limits) -> Iterator[str]:

@@ -16,7 +16,7 @@ from trainer.llm_learner.grouping import Group, groups_of, packed
 from trainer.llm_learner.merge_account import Account, accounts_of
 from trainer.llm_learner.merge_check import objections
 from trainer.llm_learner.merge_form import MergeAnswer, content_of
-from trainer.llm_learner.merge_operations import guard, operations
+from trainer.llm_learner.merge_operations import guard, idle, operations
 from trainer.llm_learner.union import union_of
 from trainer.offline.merger import StatementMerger
 from trainer.patch_merge import MergeOperation, MergeOutcome, MergeRefusal
@@ -126,7 +126,8 @@ class LlmMerger:
         found = [*strays, *self._problems(account)]
         if found:
             return await self._instead(account.union.group, f"refused: {found[0]}", context)
-        return _Part(account.union.group, MergeOutcome(operations=operations(account)))
+        outcome = MergeOutcome(operations=operations(account), idle=idle(account))
+        return _Part(account.union.group, outcome)
 
     def _problems(self, account: Account) -> list[str]:
         return objections(account) or list(guard(account, self.limits))
@@ -173,6 +174,7 @@ class LlmMerger:
             operations=tuple(operations.values()),
             refused=tuple(r for part in parts for r in part.outcome.refused),
             fallbacks=tuple(f for part in parts for f in part.outcome.fallbacks),
+            idle={gradient: why for part in parts for gradient, why in part.outcome.idle.items()},
         )
 
 

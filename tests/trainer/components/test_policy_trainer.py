@@ -141,20 +141,24 @@ class Knows:
     async def merge(self, context):
         outcome = await StatementMerger().merge(context)
         return MergeOutcome(
-            operations=tuple(op for op in outcome.operations if op.name not in {"known", "odd"}),
+            operations=tuple(op for op in outcome.operations if op.name not in {"known", "odd", "left"}),
             refused=tuple(
                 MergeRefusal(name=p.target, reason="odd") for p in context.patches if p.target == "odd"
             ),
+            idle={p.gradient: "left out: twice" for p in context.patches if p.target == "left"},
         )
 
 
 def test_a_rollout_whose_edits_change_nothing_has_taught_nothing():
     engine = engine_of("batch", merger=Knows())
-    some = [rollout(case) for case in ("known", "odd", "new")]
+    some = [rollout(case) for case in ("known", "odd", "new", "left")]
     result = asyncio.run(
         BatchPolicyTrainer(engine, NoJournal()).train_rollouts(
             some, ExperienceSet(root_uri=""), PipelineContext()
         )
     )
-    assert result.nothing == {rollout("known").id: "the pages say already what it teaches"}
+    assert result.nothing == {
+        rollout("known").id: "the pages say already what it teaches",
+        rollout("left").id: "left out: twice",
+    }
     assert [i.target_experience_name for p in result.plans for i in p.items] == ["new"]

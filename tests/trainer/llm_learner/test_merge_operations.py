@@ -4,7 +4,7 @@ from tests.trainer.llm_learner.edits import context_of, edit, text
 from trainer.llm_learner.grouping import groups_of
 from trainer.llm_learner.merge_account import Account, accounts_of
 from trainer.llm_learner.merge_form import MergeAnswer
-from trainer.llm_learner.merge_operations import changed, guard, operations
+from trainer.llm_learner.merge_operations import changed, guard, idle, operations
 from trainer.llm_learner.union import union_of
 from xpstore.settings import Limits
 
@@ -78,3 +78,16 @@ def test_what_no_edit_is_about_and_what_is_too_much_for_a_plan_is_named():
     )
     assert list(guard(gone, Limits())) == []
     assert "deletions" in next(guard(gone, Limits(deletes_per_plan=0)))
+
+
+def test_an_edit_that_comes_to_nothing_says_why():
+    twin = edit("d", None, text("d", SAME))
+    found = account({"account": [kept(2), {"number": 3, "fate": "merged", "into": 2}]}, new_on_a(), twin, a=A)
+    assert idle(found) == {}  # its words are on a
+    said = text("b", SAME)
+    same = account({"account": [{"number": 2, "fate": "merged", "into": 3}]}, new_on_a(), a=A, b=said)
+    assert idle(same) == {new_on_a().id: "the pages say already what it teaches"}
+    left = account(
+        {"account": [{"number": 2, "fate": "dropped", "reason": "b has it"}]}, new_on_a(), a=A, b=said
+    )
+    assert idle(left) == {new_on_a().id: "left out when edits were merged: b has it"}

