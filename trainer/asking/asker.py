@@ -262,4 +262,4 @@ def _failed(question: Question[T], wrong: _Wrong, used: Usage) -> AskError:
         "form": "the model's answer is not of the form that was asked for, also after repair",
         "wrong": "the model's answer is wrong, also after repair",
     }[wrong.fault]
-    return AskError(wrong.fault, f"{question.about}: {why}: {wrong}", usage=used)
+    return AskError(wrong.fault, f"{why}: {wrong}", usage=used)

@@ -100,7 +100,7 @@ class LLMExtractor:
         kept = [note for note in answer.notes if not reading.doubts(note)]
         if answer.notes and not kept:
             why = "; ".join(reading.findings(answer))[:LONGEST]
-            raise AskError("wrong", f"{question.about}: no note of the model stands: {why}")
+            raise AskError("wrong", f"no note of the model stands: {why}")
         if not kept:
             raise NothingToNoteError(_line(answer.nothing)[:LONGEST] or "the model found nothing to note")
         return [reading.trajectory(note, number, alone=len(kept) == 1) for number, note in enumerate(kept, 1)]
