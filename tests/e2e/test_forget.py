@@ -19,7 +19,7 @@ WORDS = "zanzibar-marmalade-septendecillion"  # that no other object has
 
 @pytest.fixture(scope="module")
 def store(user: User) -> User:
-    rows = list(records())
+    rows = list(records(7))  # as few cases as teach something
     told = next(r for r in rows if r["score"] == 0.0 and len(r["messages"]) > 6)
     told["messages"].insert(2, {"role": "user", "content": f"By the way, my cat is called {WORDS}."})
     (user.where / "all.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")

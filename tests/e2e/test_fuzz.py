@@ -1,6 +1,6 @@
 """Whatever a file holds, reading it ends in a value or in an error for people.
 
-XP_FUZZ_SECONDS is the time for all targets together: ten seconds in the suite, ten minutes in `make stress`.
+XP_FUZZ_SECONDS is the time for all targets together: four seconds in the suite, ten minutes in `make stress`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 TARGETS = 6
-SECONDS = float(os.environ.get("XP_FUZZ_SECONDS", "10")) / TARGETS
+SECONDS = float(os.environ.get("XP_FUZZ_SECONDS", "4")) / TARGETS
 SHAPES = rb"""[ ] { } " ' \ : , &a *a !!x ## ``` - null true -1 NaN 1e999 \ud800 Plan-Id: >8 --- +++ @@"""
 BYTES = (b"\0", b"\n", b"\r\n", b"---\n", b"\xff", b"\xe2\x80\xae", b"\xed\xa0\x80", b"\xef\xbb\xbf")
 LINES = (b"9" * 400, b"@@ -1 +1 @@\n", b"diff --git a/x b/x\n", b"[" * 5000, b"{'a':" * 3000)

@@ -337,7 +337,7 @@ def test_a_dry_run_learns_in_memory():
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     file = tmp_path_factory.mktemp("desk") / "all.jsonl"
-    file.write_text("".join(json.dumps(r) + "\n" for r in records()), encoding="utf-8")
+    file.write_text("".join(json.dumps(r) + "\n" for r in records(14)), encoding="utf-8")
     return [item.rollout for item in iter_rollouts([file])]
 
 

@@ -18,7 +18,7 @@ SECRET = "ghp_" + "a1B2" * 9
 
 @pytest.fixture(scope="module")
 def rows():
-    return list(records())
+    return list(records(7))  # as few cases as teach something
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ lessons = st.one_of(
 
 
 @given(lessons)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_lesson_is_read_back_from_its_sentence(lesson: Lesson) -> None:
     assert parse_lesson(lesson.sentence()) == lesson
     assert lesson.sentence().isprintable()
