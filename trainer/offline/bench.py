@@ -181,7 +181,15 @@ class Bench:
 
     def called(self, tool: str) -> int:
         """Return the rollouts that have an accepted call of a tool."""
-        return bits(any(not c.refused for c in r.of(tool)) for r in self.corpus.rollouts)
+        known = self._called.get(tool)
+        if known is None:
+            known = bits(any(not c.refused for c in r.of(tool)) for r in self.corpus.rollouts)
+            self._called[tool] = known
+        return known
+
+    @cached_property
+    def _called(self) -> dict[str, int]:
+        return {}
 
     def table(self, judged: Judged, outcome: str, only: int = -1) -> Table:
         """Return broken and kept against one outcome, over all rollouts or the set `only`."""
