@@ -12,6 +12,7 @@ import subprocess
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xpstore.errors import RepositoryError
@@ -19,7 +20,6 @@ from xpstore.failures import DAMAGE, PARTIAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 PASSED_ON = frozenset(
     {
@@ -58,6 +58,8 @@ SETTINGS = (
     "protocol.ext.allow=never",
 )
 
+OWN = frozenset({"global", "system"})
+"""The scopes of git's configuration that no clone carries."""
 
 _lent: ContextVar[str] = ContextVar("lent", default="")
 
@@ -153,6 +155,25 @@ def run(
     if done.code:
         raise RepositoryError(f"git {args[0]} failed in {where}: {first(done)}", hint=_hint(where, done.err))
     return done.out
+
+
+def own_settings(key: str) -> tuple[str, ...]:
+    """Return the values of a setting in the user's configuration of git, and in the machine's.
+
+    A repository's own does not count: one that lies in a clone, or in an archive, brings its configuration.
+    Raises RepositoryError where git cannot read its configuration.
+    """
+    here = Path()
+    done = attempt(here, ["config", "--show-scope", "--null", "--get-all", key])
+    if done.code == 1:  # it is not set
+        return ()
+    if done.code:
+        raise RepositoryError(
+            f"git config failed in {here.resolve()}: {first(done)}", hint=_hint(here, done.err)
+        )
+    scopes_and_values = done.out.decode("utf-8", "replace").split("\0")
+    found = zip(scopes_and_values[::2], scopes_and_values[1::2], strict=False)
+    return tuple(value for scope, value in found if scope in OWN)
 
 
 def _hint(where: Path, said: str) -> str:

@@ -90,3 +90,23 @@ def test_objects_of_another_folder_are_read_as_long_as_they_are_lent_and_by_no_o
     with gitcli.lending(odd / ".git" / "objects"):
         assert gitcli.run(tmp_path / "here", asked) == b"lent"
     assert gitcli.attempt(tmp_path / "here", asked).code != 0
+
+
+def test_settings_of_the_user_are_those_that_no_clone_carries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gitcli.own_settings("xp.some") == ()
+    git(tmp_path, "init", "-q")
+    (tmp_path / "shared").write_text("[xp]\n some = included\n")
+    git(tmp_path, "config", "include.path", "../shared")
+    git(tmp_path, "config", "xp.some", "of the repository")
+    (tmp_path / "system").write_text("[xp]\n some = of the machine\n")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(tmp_path / "system"))
+    monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
+    for value in ("a b", "two\nlines", ""):
+        git(tmp_path, "config", "--global", "--add", "xp.some", value)
+    monkeypatch.chdir(tmp_path)
+    assert gitcli.own_settings("xp.some") == ("of the machine", "a b", "two\nlines", "")
+    (tmp_path / ".git" / "config").write_text("[xp\n")
+    with pytest.raises(RepositoryError, match="git config failed"):
+        gitcli.own_settings("xp.some")
