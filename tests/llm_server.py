@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, TypeAlias
 
 FaultName = Literal[
-    "status",  # `status`, with `retry_after` and `body`
+    "status",  # `status`, with `retry_after`, `location` and `body`
     "reset",  # the connection is reset
     "slow",  # no answer until the server closes
     "drip",  # a header at once, then a byte now and then, never an end
@@ -49,6 +49,7 @@ class Fault:
     name: FaultName
     status: int = 500
     retry_after: str | None = None
+    location: str | None = None
     body: str = '{"error": {"message": "something went wrong"}}'
     answer: object = None
     """What is wrapped by `fenced`, `prose` and `thinking`."""
@@ -283,7 +284,10 @@ class _Connection(BaseHTTPRequestHandler):
             "upstream": '{"error": {"message": "the provider is down", "code": 502}}',
         }
         if fault.name == "status":
-            self._send(fault.status, fault.body, fault.retry_after)
+            told = {"Retry-After": fault.retry_after, "Location": fault.location}
+            self._send(
+                fault.status, fault.body, {name: text for name, text in told.items() if text is not None}
+            )
         elif fault.name == "refusal":
             self._send(200, completion(body, Reply(None), refusal="I cannot help with that."))
         elif fault.name in replies:
@@ -317,14 +321,14 @@ class _Connection(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
 
-    def _send(self, status: int, text: str, retry_after: str | None = None) -> None:
+    def _send(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
         data = text.encode()
         with suppress(OSError):  # the client may have gone
             self.send_response(status)
             self.send_header("Content-Type", "text/html" if text.startswith("<") else "application/json")
             self.send_header("Content-Length", str(len(data)))
-            if retry_after is not None:
-                self.send_header("Retry-After", retry_after)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
 

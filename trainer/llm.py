@@ -11,7 +11,7 @@ import math
 import os
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import ip_address
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import httpx2
 import openai
 
+from trainer.asking import trusted
 from trainer.asking.chat import Chat, ChatError, ChatReply, Embedder
 from trainer.asking.envelope import EnvelopeError, body_of, read_embeddings, read_reply, reported
 from trainer.asking.quoting import excerpt
@@ -47,11 +48,12 @@ SHORTEST_KEY = 8
 _TRANSIENT = frozenset({408, 409, 425, 429})
 MOST_SAID = 4_000
 """Characters of an error's body that are looked through for what the endpoint cannot read."""
-_OPENAI = "api.openai.com"
+_OPENAI = "https://api.openai.com/v1"
 _HINTS = {
     401: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
     403: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
     404: "check model and base_url in [llm] of xp.toml; base_url usually ends in /v1",
+    **dict.fromkeys((301, 302, 303, 307, 308), "a key is not sent on: name the address itself as base_url"),
 }
 _NO_PROXY: dict[str, httpx2.AsyncBaseTransport | None] = {"http://": None, "https://": None}
 Read = TypeVar("Read")
@@ -63,12 +65,26 @@ class Endpoint:
 
     base_url: str
     """Empty: the client's own, OpenAI."""
-    key: str
+    key: str = NO_KEY
+
+    @property
+    def url(self) -> httpx2.URL:
+        """The address; without scheme and host where it is none of the web."""
+        try:
+            url = httpx2.URL(self.base_url or _OPENAI)
+        except httpx2.InvalidURL:
+            return httpx2.URL("")
+        return url if url.scheme in {"http", "https"} and url.host else httpx2.URL("")
 
     @property
     def host(self) -> str:
         """The name of the machine, for errors: an address may contain a password."""
-        return httpx2.URL(self.base_url).host if self.base_url else _OPENAI
+        return self.url.host
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, as the client connects to them: where a key goes."""
+        return f"{self.url.scheme}://{self.url.netloc.decode('ascii')}"
 
     @property
     def is_local(self) -> bool:
@@ -80,8 +96,7 @@ class Endpoint:
 
     def scrubbed(self, text: str) -> str:
         """Return the text without the key, wherever an endpoint has echoed it."""
-        secrets = [self.key, httpx2.URL(self.base_url).password if self.base_url else ""]
-        for secret in secrets:
+        for secret in (self.key, self.url.password):
             if len(secret) >= SHORTEST_KEY and secret != NO_KEY:
                 text = text.replace(secret, "<key>")
         return text
@@ -90,20 +105,11 @@ class Endpoint:
 def endpoint_of(settings: LlmSettings, environ: Mapping[str, str] = os.environ) -> Endpoint:
     """Return the endpoint that the settings and the environment name; the settings win.
 
-    Raises UsageError for an address that is none, and where there is no key for an endpoint elsewhere.
+    Raises UsageError as `check_trusted`, and where there is no key for an endpoint elsewhere.
     """
-    base_url = settings.base_url or environ.get("OPENAI_BASE_URL", "").strip()
+    endpoint = check_trusted(settings, environ)
     key = environ.get(settings.key_variable, "").strip()
-    try:
-        url = httpx2.URL(base_url or f"https://{_OPENAI}")
-    except httpx2.InvalidURL:
-        url = httpx2.URL("")
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise UsageError(
-            "the address of the model's endpoint is not one of the web",
-            hint='base_url in [llm] of xp.toml, or OPENAI_BASE_URL, is like "https://host/v1"',
-        )
-    endpoint = Endpoint(base_url, key or NO_KEY)
+    endpoint = replace(endpoint, key=key or NO_KEY)
     if not key and not endpoint.is_local:
         raise UsageError(
             f"there is no key for {endpoint.host}: {settings.key_variable} is not set",
@@ -112,6 +118,23 @@ def endpoint_of(settings: LlmSettings, environ: Mapping[str, str] = os.environ) 
         )
     if not key.isascii() or not endpoint.key.isprintable():
         raise UsageError(f"{settings.key_variable} is not a key: it has characters that no key has")
+    return endpoint
+
+
+def check_trusted(settings: LlmSettings, environ: Mapping[str, str] = os.environ) -> Endpoint:
+    """Return the endpoint without its key, if it may be asked at all.
+
+    Raises UsageError for an address that is none, and for one elsewhere that only xp.toml sends this key to.
+    """
+    own = Endpoint(environ.get("OPENAI_BASE_URL", "").strip())
+    endpoint = Endpoint(settings.base_url) if settings.base_url else own
+    if not endpoint.host:
+        raise UsageError(
+            "the address of the model's endpoint is not one of the web",
+            hint='base_url in [llm] of xp.toml, or OPENAI_BASE_URL, is like "https://host/v1"',
+        )
+    if not endpoint.is_local:
+        trusted.check(endpoint.origin, settings.key_variable, own.origin)
     return endpoint
 
 
@@ -130,11 +153,13 @@ class OpenAIChat(Chat, Embedder):
         self._endpoint = endpoint_of(settings)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key,
-            base_url=self._endpoint.base_url or None,
+            base_url=self._endpoint.base_url or _OPENAI,  # what was checked, whatever the client would read
             timeout=settings.timeout,
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(
-                mounts=_NO_PROXY if self._endpoint.is_local else None, verify=_certificates()
+                follow_redirects=False,  # questions and keys go to nobody else
+                mounts=_NO_PROXY if self._endpoint.is_local else None,
+                verify=_certificates(),
             ),
         )
 

@@ -119,9 +119,16 @@ class LlmSettings:
     """The model that `xp train --learner llm` asks, behind any endpoint that speaks OpenAI's protocol."""
 
     model: str = field(default="", metadata={"help": "as the endpoint calls it"})
-    base_url: str = field(default="", metadata={"help": "usually ends in /v1; empty: OPENAI_BASE_URL"})
+    base_url: str = field(
+        default="",
+        metadata={
+            "help": "usually ends in /v1; empty: OPENAI_BASE_URL;"
+            " another host needs git config --global xp.trustedModelHost"
+        },
+    )
     key_variable: str = field(
-        default="OPENAI_API_KEY", metadata={"help": "the environment variable that has the key"}
+        default="OPENAI_API_KEY",
+        metadata={"help": "the environment variable that has the key; another one needs that setting too"},
     )
     timeout: float = field(
         default=60.0, metadata={"help": "seconds to wait for one answer", "least": 0.01, "most": 3_600}

@@ -6,7 +6,8 @@ from email.utils import formatdate
 
 import pytest
 
-from tests.llm_server import Fault, Reply, Seen
+from tests.llm_server import Fault, LlmServer, Reply, Seen
+from tests.trainer.asking.test_trusted import trust
 from trainer import llm
 from trainer.asking.chat import ChatError, ChatRequest, Message, Tool, ToolCall
 from trainer.llm import Endpoint, OpenAIChat, endpoint_of
@@ -52,9 +53,24 @@ def chat(settings, request=ASKED):
             KEY,
             False,
         ),
+        (
+            {"base_url": "https://b.example/v1"},
+            {"OPENAI_BASE_URL": "https://B.example:443/other", "OPENAI_API_KEY": KEY},
+            "https://b.example/v1",
+            KEY,
+            False,
+        ),
+        (
+            {"base_url": "https://api.openai.com/v1"},
+            {"OPENAI_API_KEY": KEY},
+            "https://api.openai.com/v1",
+            KEY,
+            False,
+        ),
     ],
 )
 def test_settings_win_over_the_environment(settings, environ, base_url, key, is_local):
+    trust("https://a.example MINE")
     endpoint = endpoint_of(LlmSettings(**settings), environ)
     assert (endpoint.base_url, endpoint.key, endpoint.is_local) == (base_url, key, is_local)
 
@@ -76,11 +92,27 @@ def test_settings_win_over_the_environment(settings, environ, base_url, key, is_
     ],
 )
 def test_what_cannot_be_asked_is_told_without_the_secret(settings, environ, says):
+    trust("https://a.example")
     with pytest.raises(UsageError) as caught:
         endpoint_of(LlmSettings(**settings), environ)
     assert says in caught.value.message
     told = caught.value.message + caught.value.hint
     assert not any(secret in told for secret in ("pw@", KEY, "schlüssel", "lines-of"))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(llm_server, monkeypatch, status):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    other = LlmServer()
+    other.on("act", "Hi")
+    path = "/chat/completions"
+    for target in (f"{other.url}{path}", f"http://localhost:{other.url.split(':')[2]}{path}", f"/v1/x{path}"):
+        llm_server.on("act", Fault("status", status, location=target))
+        with pytest.raises(ChatError, match=f"answered {status}") as caught:
+            chat(settings_of(llm_server, retries=2))
+        assert "base_url" in caught.value.hint
+    other.close()
+    assert (other.requests, len(llm_server.requests)) == ([], 3)
 
 
 def test_a_message_goes_out_as_the_protocol_has_it(llm_server):

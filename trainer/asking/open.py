@@ -39,7 +39,7 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
     on record there. `budget` and `abilities`: of a run that opens its model in several places. `cache`:
     where embeddings are kept. A tape that replays needs no endpoint, and no answers on record.
 
-    Raises UsageError where no model is named, or the endpoint has no key.
+    Raises UsageError where no model is named, the endpoint has no key, or xp.toml alone says where it goes.
     """
     if not settings.model:
         raise UsageError(
@@ -66,6 +66,15 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
         finally:  # what was paid for is kept, however the run ends
             if vectors:
                 vectors.save()
+
+
+def check_trusted(settings: LlmSettings, tape: Tape | None = None) -> None:
+    """Raise UsageError where `open_asker` would because xp.toml alone says where a key goes; asks nothing."""
+    if tape is not None and tape.replays:
+        return
+    from trainer import llm  # noqa: PLC0415  # half a second, of no use to a replay
+
+    llm.check_trusted(settings)
 
 
 def _vectors(

@@ -73,18 +73,20 @@ def take_choice(app: App, given: dict[str, object], name: str = "learner") -> Mo
 def take_resolver(app: App, location: Location, given: dict[str, object]) -> Resolver | None:
     """Take the options of `resolver_options` out of those given; None = the rule that keeps both sides.
 
-    Raises UsageError where no model is named, or the options do not go together.
+    Raises UsageError where no model is named, xp.toml alone says where the key goes, or the options do not
+    go together.
     """
     choice = take_choice(app, given, "resolver")
     if choice is None:
         return None
 
     from trainer.asking.budget import Budget
-    from trainer.asking.open import open_asker
+    from trainer.asking.open import check_trusted, open_asker
     from trainer.llm_learner.resolver import LLMResolver
     from xpstore.derived import answers
 
     settings, tape = choice.settings(location.config), choice.tape()
+    check_trusted(settings, tape)
     budget, folder = Budget(settings), answers(location.repo)
     return LLMResolver.alone(
         lambda: open_asker(settings, tape=tape, answers=folder, budget=budget),

@@ -11,8 +11,9 @@ more than 1,000, or ten megabytes, a fair share is studied.
 
 With --learner llm a model reads the rollouts, proposes edits and merges them; every answer is checked, and
 what is wrong is asked for once more or left out. Any endpoint that speaks OpenAI's protocol will do:
-OPENAI_BASE_URL and OPENAI_API_KEY, or base_url and key_variable below [llm] in xp.toml, which also has
-prices, limits for a run, timeouts and how much is asked at once. --dry-run asks nothing and says what would
+OPENAI_BASE_URL and OPENAI_API_KEY, or base_url and key_variable below [llm] in xp.toml, where your own git
+configuration trusts that host (xp.trustedModelHost); xp.toml also has prices, limits for a run, timeouts and
+how much is asked at once. --dry-run asks nothing and says what would
 be asked. What was answered is on record: a run that stopped, or whose endpoint went away, is repeated for the
 price of the rest (--again asks all of it anew). --record keeps what was asked and answered, masked, in files
 of JSON; --replay makes the same run of them without network and key.

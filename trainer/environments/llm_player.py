@@ -1,7 +1,8 @@
 """Lets a model act in an environment: `[environment.options] agent = "llm"`.
 
-Options: `model`, `base_url` and `key_variable`, each the store's `[llm]` where it is not given;
-`temperature` (0 to 2) and `max_tokens`, how long one reply may be.
+Options: `model`, `base_url` and `key_variable`, each the store's `[llm]` where it is not given, and
+trusted no more than those (`trainer.asking.trusted`); `temperature` (0 to 2) and `max_tokens`, how long one
+reply may be.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trainer.asking.abilities import Abilities
 from trainer.asking.budget import Budget
-from trainer.asking.open import open_asker
+from trainer.asking.open import check_trusted, open_asker
 from trainer.components.rollout_executor import LLMAgentRolloutExecutor
 from trainer.environments.llm_agent import NAME, Manner, prompts
 from xpstore.errors import UsageError
@@ -93,7 +94,11 @@ class LLMPlayer:
         return replace(self, settings=settings, tape=tape)
 
     def executor(self, run: Callable[[AgentMaker], RolloutExecutor]) -> RolloutExecutor:
-        """Return an executor whose calls share one budget, and what one has found out about the endpoint."""
+        """Return an executor whose calls share one budget, and what one has found out about the endpoint.
+
+        Raises UsageError, before anything is run, where xp.toml alone says where the key goes.
+        """
+        check_trusted(self.settings, self.tape)
         budget, abilities = Budget(self.settings), Abilities()
         open_model = partial(open_asker, self.settings, tape=self.tape, budget=budget, abilities=abilities)
         manner = Manner(self.settings.model, self.temperature, self.max_tokens)

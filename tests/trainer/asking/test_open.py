@@ -6,7 +6,7 @@ import pytest
 
 from tests.trainer.asking.questions import GOOD, ask_all, question, settings_of
 from trainer.asking.budget import Budget
-from trainer.asking.open import open_asker
+from trainer.asking.open import check_trusted, open_asker
 from trainer.asking.tape import Tape
 from xpstore.errors import UsageError
 from xpstore.settings import LlmSettings
@@ -38,6 +38,14 @@ def test_a_replay_needs_neither_endpoint_nor_key_and_leaves_answers_alone(tmp_pa
     assert result.fault == "replay"
     assert not list((tmp_path / "answers").iterdir())
     assert opened(LlmSettings(model="m"), tape=tape).model == "m"
+
+
+def test_where_a_key_goes_is_of_no_interest_to_a_replay(tmp_path):
+    elsewhere = LlmSettings(model="m", base_url="https://llm.store.example/v1")
+    check_trusted(elsewhere, Tape(tmp_path, replays=True))
+    for tape in (None, Tape(tmp_path, replays=False)):
+        with pytest.raises(UsageError, match=r"to https://llm\.store\.example,"):
+            check_trusted(elsewhere, tape)
 
 
 def test_a_run_has_one_budget(llm_server):
