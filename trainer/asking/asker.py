@@ -129,7 +129,7 @@ class ModelAsker(Asker):
             return self._accepted(question.stage, digest, first, _value(question, first), used)
         except _Wrong as wrong:
             if wrong.fault == "refusal":
-                raise _failed(question, wrong, used) from None
+                raise _failed(wrong, used) from None
             self.budget.add_mended(question.stage, wrong.fault)
             request = _again(request, first, wrong)
             # what only the check says no to is better than no answer, where the question says so
@@ -152,7 +152,7 @@ class ModelAsker(Asker):
                 return self._accepted(
                     question.stage, digest, usable, _value(question, usable, last=True), used
                 )
-            raise _failed(question, wrong, used) from None
+            raise _failed(wrong, used) from None
 
     def _accepted(self, stage: Stage, digest: str, reply: ChatReply, value: T, used: Usage) -> Answer[T]:
         self._answers.keep(digest, reply.text)
@@ -254,7 +254,7 @@ def _value(question: Question[T], reply: ChatReply, *, last: bool = False) -> T:
     raise _Wrong("form", problems)
 
 
-def _failed(question: Question[T], wrong: _Wrong, used: Usage) -> AskError:
+def _failed(wrong: _Wrong, used: Usage) -> AskError:
     why = {
         "refusal": "the model refused",
         "empty": "the model answered nothing, twice",
