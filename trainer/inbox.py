@@ -80,10 +80,9 @@ class GitInbox:
             need_whole_history(location)  # or what was learned, and undone, would be learned again
             refused = {i: forgotten(r) for i, r in offered.items() if is_forgotten(location, i)}
             rest = [r for i, r in offered.items() if i not in refused]
-            known = (
-                set[str]() if again else set(_known(location, [r.id for r in rest], learner, self._branch))
-            )
-            with lock.store_lock(location.repo.common_dir):  # of two trainers, one is first
+            # of two trainers one is first, and what is landing for one that has died meanwhile has landed
+            with lock.store_lock(location.repo.common_dir):
+                known = set() if again else _known(location, [r.id for r in rest], learner, self._branch)
                 open_ = [r for r in rest if r.id not in known]
                 busy = {r.id for r in open_ if self._is_held(location, r.id)}
                 fresh = [r for r in open_ if r.id not in busy]
@@ -133,9 +132,7 @@ class GitInbox:
         """Return what is to be taken up for this branch: received here by one that died, or by this one."""
 
         def work(location: Location) -> list[str]:
-            dead = alive.dead(location.repo.common_dir)
-            entries = inbox.entries(location)
-            alive.clear(location.repo.common_dir, dead.difference(*(entry.tokens for entry in entries)))
+            entries = _entries(location)
             return [e.rollout for e in entries if self._branch in e.branches and self._is_mine(location, e)]
 
         return await self._door.call(work)
@@ -165,7 +162,7 @@ class GitInbox:
             return
 
         def work(location: Location) -> bool:
-            return all(presence.token not in entry.tokens for entry in inbox.entries(location))
+            return all(presence.token not in entry.tokens for entry in _entries(location))
 
         is_done = False
         try:
@@ -197,6 +194,14 @@ class GitInbox:
     @property
     def _token(self) -> str:
         return self._presence.token if self._presence else ""
+
+
+def _entries(location: Location) -> list[inbox.Entry]:
+    """Return what is open, and clear away the dead who left nothing behind."""
+    dead = alive.dead(location.repo.common_dir)
+    entries = inbox.entries(location)
+    alive.clear(location.repo.common_dir, dead.difference(*(entry.tokens for entry in entries)))
+    return entries
 
 
 def _known(location: Location, ids: Sequence[str], learner: str, branch: str) -> set[str]:

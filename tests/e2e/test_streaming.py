@@ -1,0 +1,188 @@
+"""Streaming trainers that are killed, several at once: what was received is learned exactly once.
+
+The learner never says the same twice, so whatever was learned twice is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+import trainer.assembly
+from tests.builders import fsck, make_store, page, texts
+from tests.crowd import Member, run
+from tests.e2e.bad import leftovers
+from tests.e2e.test_interrupts import TOUCHING
+from tests.trainer.doubles import NoteTaker, rollout
+from trainer.components.streaming_trainer import StreamingPolicyTrainerConfig
+from trainer.domain import EditResult
+from trainer.streaming import get_streaming_policy_trainer
+from xpstore import alive, inbox
+from xpstore.experience import MemoryFile
+from xpstore.gradient import PatchSemanticGradient
+from xpstore.ledger import ledgers
+from xpstore.location import Location
+from xpstore.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BRANCH = "train/live"
+PAGES = 3
+AT_ONCE = 3
+"""Trainers of a round; all of them are killed."""
+ROUNDS = 12
+"""Rounds after which a new store is made: it would grow."""
+
+
+class Fickle:
+    """An editor that looks at one rollout at a time, and says something else whenever it is asked."""
+
+    learner = "fickle/1"
+    scope = "rollout"
+
+    async def edit(self, analyses, experience_set, context):
+        (one,) = analyses
+        name = one.rollout.case.name
+        current = experience_set.get(name)
+        line = f"- {one.rollout.id} {os.urandom(4).hex()}.\n"
+        before = MemoryFile(name=name, content=current.text) if current else None
+        after = current.text + line if current else page(name, line[2:-1])
+        gradient = PatchSemanticGradient(
+            before_file=before,
+            after_file=MemoryFile(name=name, content=after),
+            rationale="it worked",
+            evidence_trajectory_uris=tuple(t.uri for t in one.trajectories),
+            rollouts=(one.rollout.id,),
+            confidence=0.5,
+        )
+        return EditResult(gradients=(gradient,))
+
+
+def trainer_of(store: Path):
+    """Return the shared trainer; this process is one of its own, so nothing has to be put back."""
+    trainer.assembly.OfflineExtractor = NoteTaker
+    trainer.assembly.OfflineEditor = Fickle
+    config = StreamingPolicyTrainerConfig(max_wait_seconds=0.1, retry_seconds=0.01)
+    return get_streaming_policy_trainer(store, branch=BRANCH, config=config)
+
+
+def doomed(store: Path, name: str, drawn: random.Random) -> Member:
+    """Submits without end, until it kills itself: at an event that touches the disk, or by the clock."""
+    event, seconds, by_clock = drawn.randrange(1, 600), drawn.uniform(0, 0.8), drawn.random() < 0.5
+
+    def end() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    async def submit(learn, report, number: int) -> None:
+        one = rollout(f"page-{number % PAGES}", number).model_copy(
+            update={"metadata": {"by": name, "n": number}}
+        )
+        result = await learn.submit_rollout(one)
+        assert not result.failures
+        report(learned=one.id)
+
+    async def live(report) -> None:
+        async with trainer_of(store) as learn:
+            number = 0
+            while True:
+                await asyncio.gather(*(submit(learn, report, number + n) for n in range(4)))
+                number += 4
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        ready()
+        seen = 0
+
+        def count(what: str, _: object) -> None:
+            nonlocal seen
+            if what in TOUCHING:
+                seen += 1
+                if seen >= event:  # several threads count
+                    end()
+
+        if by_clock:
+            threading.Timer(seconds, end).start()
+        else:
+            sys.addaudithook(count)
+        asyncio.run(live(report))
+
+    return work
+
+
+def last_start(store: Path) -> Member:
+    """Takes up what is open, and submits nothing."""
+
+    async def live(report) -> None:
+        async with trainer_of(store) as learn:
+            results = await learn.recover()
+            assert [f for r in results for f in r.failures] == []
+            report(recovered=len(results))
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        ready()
+        asyncio.run(live(report))
+
+    return work
+
+
+def check(store: Path, learned: list[str]) -> None:
+    """Every rollout on record stands in exactly one line, and in exactly one plan that can be reached."""
+    fsck(store)
+    loc = Location.find(store)
+    assert inbox.entries(loc) == []
+    found = Counter(line.split()[1] for text in texts(loc, BRANCH).values() for line in lines_of(text))
+    on_record = dict(ledgers(loc))
+    assert set(found.values()) <= {1}
+    assert found.keys() == on_record.keys()
+    assert set(learned) <= found.keys()
+    landed = inbox.landed(loc, BRANCH)
+    for events in on_record.values():
+        assert sum(e["event"] == "planned" and e["plan"] in landed for e in events) == 1
+    assert [f.problems for f in verify(loc, BRANCH) if f.problems] == []
+    assert [name for name in leftovers(store) if name.endswith(".lock")] == []
+    assert list((loc.repo.common_dir / alive.FOLDER).iterdir()) == []
+
+
+def lines_of(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("- ")]
+
+
+def kill(tmp_path: Path, kills: int, seed: int) -> int:
+    """Kill so many trainers; return how many rollouts were learned."""
+    drawn = random.Random(seed)  # noqa: S311 - moments, no secret
+    learned: list[str] = []
+    count = 0
+    for number in range(kills // AT_ONCE):
+        store = tmp_path / f"s{number // ROUNDS}"
+        if number % ROUNDS == 0:
+            make_store(store)
+            count += len(learned)
+            learned = []
+        told = run(
+            tmp_path / f"told-{number}",
+            {f"r{number}w{n}": doomed(store, f"r{number}w{n}", drawn) for n in range(AT_ONCE)},
+        )
+        learned += [str(row["learned"]) for rows in told.values() for row in rows]
+        if number % ROUNDS == ROUNDS - 1 or number == kills // AT_ONCE - 1:
+            run(tmp_path / f"last-{number}", {"last": last_start(store)})
+            check(store, learned)
+    return count + len(learned)
+
+
+def test_what_was_received_is_learned_exactly_once_whenever_trainers_are_killed(tmp_path: Path) -> None:
+    assert kill(tmp_path, 9, seed=3) > 0
+
+
+@pytest.mark.stress
+def test_two_hundred_kills(tmp_path: Path) -> None:
+    learned = kill(tmp_path, 201, seed=int(os.environ.get("XP_SEED", "4")))
+    sys.stdout.write(f"\n201 kills; {learned} rollouts were reported as learned before\n")
