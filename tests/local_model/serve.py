@@ -20,7 +20,7 @@ import xllamacpp
 
 CONTEXT = 4096
 """Tokens of a prompt and its answer."""
-BIAS = {**dict.fromkeys(('"', '",', '"}', '."'), 8.0), **dict.fromkeys(("]", '"]', " []"), 14.0), "\n": -5.0}
+BIAS = {**dict.fromkeys(('"', '",', '"}', '"]', '."'), 16.0), "]": 12.0, "\n": -5.0}
 """How much likelier the tokens of a text are made, in logits."""
 
 
