@@ -60,11 +60,10 @@ async def learning(
         yield Strategies(OfflineExtractor(), OfflineEditor(), StatementMerger())
         return
     config, repo = await door.call(lambda location: (location.config, location.repo))
-    settings, salt = choice.settings(config), config.id
+    settings, tape = choice.settings(config), choice.tape()
+    salt = tape.salt(config.id) if tape else config.id
     room = settings.context_tokens
-    async with open_asker(
-        settings, tape=choice.tape(), answers=answers(repo), again=again, cache=repo
-    ) as asker:
+    async with open_asker(settings, tape=tape, answers=answers(repo), again=again, cache=repo) as asker:
         vectors = asker.vectors
         similar = EmbeddingSimilarity(vectors, settings.embedding_model) if vectors else TextSimilarity()
         yield Strategies(

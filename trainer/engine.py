@@ -188,7 +188,7 @@ class PolicyTrainingEngine:
             case "rollout":
                 return [[a] for a in fresh]
             case "case":
-                cases = dict.fromkeys(a.rollout.case.id for a in fresh)
+                cases = sorted({a.rollout.case.id for a in fresh})  # one order, whatever came first
                 return [[a for a in everything if a.rollout.case.id == case] for case in cases]
             case "batch":
                 return [everything]

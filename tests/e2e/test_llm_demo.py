@@ -29,8 +29,10 @@ def desk(llm_server, tmp_path, monkeypatch):
     return teach_desk(llm_server)
 
 
-def test_it_is_measured_trained_gated_and_landed(desk, tmp_path, capsys):
-    assert run([*DEMO, "--json"]) == 0
+def test_it_is_measured_trained_gated_and_landed_and_a_recording_does_it_again(
+    desk, tmp_path, capsys, monkeypatch
+):
+    assert run([*DEMO, "--record", "tape", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     (epoch,) = answer["epochs"]
     assert (epoch["cases"], epoch["n"]) == (16, 32)
@@ -42,6 +44,12 @@ def test_it_is_measured_trained_gated_and_landed(desk, tmp_path, capsys):
     assert learned
     authors = git(tmp_path / "d", "log", "--format=%an", "main").split("\n")
     assert authors.count("llm/1+small") == len(answer["landed"])
+
+    desk.close()
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    (tmp_path / "d").rename(tmp_path / "first")
+    assert run([*DEMO, "--replay", "tape", "--json"]) == 0
+    assert texts(Location.find(tmp_path / "d"), "main") == pages
 
 
 @pytest.mark.usefixtures("desk")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from trainer.asking.chat import ChatRequest
 
+SALT = "salt"
+"""The file with what the marks around quoted data are made from, beside that data."""
 SUFFIX = ".json"
 DIGITS = 40
 """Of a digest, in the name of a file."""
@@ -46,6 +48,22 @@ class Tape(Chat, Embedder):
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise RepositoryError(f"{folder}: {error.strerror}") from error
+
+    def salt(self, own: str) -> str:
+        """Return the salt of the marks around quoted data: of the store that was recorded first, else `own`.
+
+        So another store with the same pages asks the same questions: another `xp demo`, for one. Raises
+        RepositoryError where the disk says no.
+        """
+        file = self._folder / SALT
+        try:
+            return file.read_text("utf-8").strip()
+        except FileNotFoundError:
+            if not self.replays:
+                _put(file, f"{own}\n")
+            return own
+        except (OSError, ValueError) as error:
+            raise RepositoryError(f"{file} cannot be read") from error
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Return the reply on record.

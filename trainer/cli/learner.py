@@ -92,7 +92,7 @@ def take_resolver(app: App, location: Location, given: dict[str, object]) -> Res
         lambda: open_asker(settings, tape=tape, answers=folder, budget=budget),
         settings.model,
         context_tokens=settings.context_tokens,
-        salt=location.config.id,
+        salt=tape.salt(location.config.id) if tape else location.config.id,
     )
 
 

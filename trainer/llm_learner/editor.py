@@ -86,7 +86,7 @@ class LLMEditor:
 
         `analyses` are the trials of one case, in any order. Raises AskError where the model gives no answer.
         """
-        ordered = sorted(analyses, key=lambda a: a.rollout.id)
+        ordered = sorted(analyses, key=_order)
         noted = [a for a in ordered if a.trajectories]
         if not noted:
             return EditResult(nothing={a.rollout.id: _unread(a) for a in ordered})
@@ -169,12 +169,17 @@ def _unread(analysis: RolloutAnalysis) -> str:
 
 
 def _chosen(noted: Sequence[RolloutAnalysis], tokens: int) -> list[RolloutAnalysis]:
-    """Return the trials that are shown, by id; of too many, those that failed first, for they teach most."""
-    ordered = sorted(noted, key=lambda a: (a.evaluation.passed, a.evaluation.score, a.rollout.id))
+    """Return the trials that are shown; of too many, those that failed first, for they teach most."""
+    ordered = sorted(noted, key=lambda a: (a.evaluation.passed, a.evaluation.score, _order(a)))
     most = max(2, tokens // LEAST)
     if len(ordered) > most:
         ordered = [*ordered[: most - 1], ordered[-1]]  # one that went best, to compare
-    return sorted(ordered, key=lambda a: a.rollout.id)
+    return sorted(ordered, key=_order)
+
+
+def _order(analysis: RolloutAnalysis) -> tuple[str, str]:
+    """Order trials by what their notes say: the id of a rollout names a commit, which no other store has."""
+    return "\n".join(t.content for t in analysis.trajectories), analysis.rollout.id
 
 
 def _trial(number: int, analysis: RolloutAnalysis, tokens: int) -> str:

@@ -184,3 +184,11 @@ def test_a_replay_has_the_answers_that_the_budget_had(llm_server, tmp_path):
     assert True in failed
     assert False in failed
     assert [isinstance(result, AskError) for result in again] == failed
+
+
+def test_a_recording_keeps_the_salt_of_the_store_that_was_recorded_first(tmp_path):
+    tape = Tape(tmp_path / "tape")
+    assert [tape.salt("one"), tape.salt("two"), Tape(tmp_path / "tape").salt("three")] == ["one"] * 3
+    assert Tape(tmp_path / "tape", replays=True).salt("four") == "one"
+    (tmp_path / "old").mkdir()
+    assert Tape(tmp_path / "old", replays=True).salt("mine") == "mine"

@@ -43,7 +43,7 @@ def trial(
     )
 
 
-TRIALS = tuple(sorted((trial(n, passed=n > 1) for n in range(3)), key=lambda a: a.rollout.id))
+TRIALS = tuple(sorted((trial(n, passed=n > 1) for n in range(3)), key=lambda a: a.trajectories[0].content))
 BY_NUMBER = dict(enumerate(TRIALS, 1))
 FAILED = [n for n, a in BY_NUMBER.items() if not a.evaluation.passed]
 PASSED = [n for n, a in BY_NUMBER.items() if a.evaluation.passed]
