@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from xpstore.errors import RepositoryError
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 FOLDER = "xpstore.alive"
 State = Literal["alive", "dead", "elsewhere"]
 """Of a token: its process lives; it died here; it is of another clone, or was cleared away."""
-_DRAFT = "."
-"""How the name of a file begins that is not locked yet."""
 
 
 class Presence:
@@ -32,18 +31,17 @@ class Presence:
 
     def __init__(self, common_dir: Path) -> None:
         """Begin. Raises RepositoryError where the disk says no."""
-        self.token = os.urandom(10).hex()
         folder = common_dir / FOLDER
-        self._file = folder / self.token
-        draft = folder / f"{_DRAFT}{self.token}"
         try:
             folder.mkdir(exist_ok=True)
-            self._handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
-            draft.rename(self._file)  # never seen without its lock
+            self._handle = -1
+            while self._handle < 0:  # else somebody took it for the file of a dead one, before it was locked
+                self.token = os.urandom(10).hex()
+                self._file = folder / self.token
+                self._handle = _locked(self._file)
         except OSError as error:
             raise RepositoryError(
-                f"cannot write {self._file}: {error.strerror or error}",
+                f"cannot write below {folder}: {error.strerror or error}",
                 hint="the git directory must be writable",
             ) from error
 
@@ -89,4 +87,25 @@ def clear(common_dir: Path, tokens: Iterable[str]) -> None:
     Who was found dead before the ledger was read has nothing to add to it; one who dies meanwhile might.
     """
     for token in tokens:
-        (common_dir / FOLDER / token).unlink(missing_ok=True)
+        file = common_dir / FOLDER / token
+        with suppress(OSError):  # another one clears, or it is just being made
+            handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.unlink()
+            finally:
+                os.close(handle)
+
+
+def _locked(file: Path) -> int:
+    """Make and lock a file; return its handle, -1 where it is gone again. Raises OSError."""
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if file.exists():
+            return handle
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return -1

@@ -55,5 +55,25 @@ def test_a_token_of_somebody_else_is_of_elsewhere(tmp_path, token):
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / alive.FOLDER).write_text("a file")
-    with pytest.raises(RepositoryError, match=r"cannot write .*xpstore\.alive"):
+    with pytest.raises(RepositoryError, match=r"cannot write below .*xpstore\.alive"):
         Presence(tmp_path)
+
+
+def test_a_file_that_is_cleared_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    flock, taken = alive.fcntl.flock, []
+
+    def late(handle, how):
+        if how == alive.fcntl.LOCK_EX and not taken:
+            taken.extend(dead(tmp_path))
+            monkeypatch.setattr(alive.fcntl, "flock", flock)
+            clear(tmp_path, taken)
+        flock(handle, how)
+
+    monkeypatch.setattr(alive.fcntl, "flock", late)
+    mine = Presence(tmp_path)
+    assert len(taken) == 1
+    assert state(tmp_path, taken[0]) == "elsewhere"
+    assert state(tmp_path, mine.token) == "alive"
+    clear(tmp_path, [mine.token, "deadbeef"])
+    assert state(tmp_path, mine.token) == "alive"
+    mine.end(is_done=True)
