@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.homes import libgit2_home
 from tests.llm_server import LlmServer
+from xpstore.cli.main import COLLECT_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +34,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Leave what was collected, which stays until the end, out of every later search for garbage."""
+    """Leave what was collected, which stays until the end, out of every later search for garbage.
+
+    And search as seldom as `xp` does.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -120,7 +120,7 @@ def moments(base: Path, tmp_path: Path, count: int, seed: int) -> list[int]:
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_a_stop_at_some_moments(base, tmp_path, stop):
-    for event in moments(base, tmp_path, 4, seed=stop):
+    for event in moments(base, tmp_path, 3, seed=stop):
         store = Path(shutil.copytree(base, tmp_path / f"at-{event}"))
         git(store, "status")
         code, errors, _ = in_child(store, stop, event)

@@ -24,7 +24,7 @@ def test_the_script_of_the_rfc_trains_a_store(tmp_path):
     config.write_text(config.read_text(encoding="utf-8") + SETTINGS, encoding="utf-8")
     (tmp_path / "s" / "cases").mkdir()
     for suite, cases in suites(SEED).items():
-        kept = {"train": 30, "gate": 0, "test": 6}[suite]
+        kept = {"train": 20, "gate": 0, "test": 6}[suite]
         lines = [case.model_dump_json() + "\n" for case in cases[:kept]]
         (tmp_path / "s" / "cases" / f"{suite}.jsonl").write_text("".join(lines), encoding="utf-8")
     git(tmp_path / "s", "add", ".")
