@@ -28,7 +28,7 @@ DOORS = {  # library → the only modules that may import it
     "httpx2": {"trainer.llm"},
     "watchfiles": {"xpstore.watch"},
     # git, the pager, the user's own command, and the two programs that hold keys
-    "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.watch", "xpstore.signing"},
+    "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.follow", "xpstore.signing"},
     "sqlite3": {"xpstore.search", "trainer.environments.order_desk.database"},
 }
 CLI_ONLY = {"click", "rich"}

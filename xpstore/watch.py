@@ -24,7 +24,7 @@ from xpstore.location import Location
 from xpstore.objects import EMPTY_TREE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
 POLL = 2.0
@@ -105,23 +105,9 @@ class ExperienceWatcher:
 
     def _hints(self) -> Iterator[None]:
         """Yield when the branch should be looked at, the first time at once."""
-        yield
         common = self._loc.repo.common_dir
         folders = [folder for name in ("refs", "reftable") if (folder := common / name).is_dir()]
-        try:
-            for _ in watchfiles.watch(
-                *folders,
-                watch_filter=None,  # the usual one leaves out what is in .git
-                step=QUIET_MS,
-                debounce=CEILING_MS,
-                stop_event=self._stopped,
-                rust_timeout=max(1, round(1000 * self._poll)),
-                yield_on_timeout=True,
-            ):
-                yield
-        except (OSError, RuntimeError):  # no more watches, or a disk without them
-            while not self._stopped.wait(self._poll):
-                yield
+        return hints(folders, self._poll, self._stopped)
 
     def _look(self) -> NewSnapshot | None:
         try:
@@ -157,6 +143,28 @@ class ExperienceWatcher:
         here = self._loc.at(commit)
         entry = here.repo.entry(here.repo.commit(commit).tree, here.in_tree(layout.EXPERIENCES))
         return entry.id if entry and entry.is_tree else EMPTY_TREE
+
+
+def hints(folders: Sequence[Path], poll: float, stopped: threading.Event) -> Iterator[None]:
+    """Yield when something may have changed below folders: at once, on reports, every `poll` seconds.
+
+    Ends within a tenth of a second after `stopped` is set.
+    """
+    yield
+    try:
+        for _ in watchfiles.watch(
+            *folders,
+            watch_filter=None,  # the usual one leaves out what is in .git
+            step=QUIET_MS,
+            debounce=CEILING_MS,
+            stop_event=stopped,
+            rust_timeout=max(1, round(1000 * poll)),
+            yield_on_timeout=True,
+        ):
+            yield
+    except (OSError, RuntimeError):  # no more watches, or a disk without them
+        while not stopped.wait(poll):
+            yield
 
 
 def _follow(loc: Location, branch: str) -> tuple[str, str]:

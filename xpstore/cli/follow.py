@@ -1,16 +1,4 @@
-"""Tell, or run a command, when a branch has new experiences.
-
-Writes a line per new snapshot, for agents that read their experiences again. With --exec it runs a command
-instead: split into words as a shell does, but without a shell. It finds in its environment XP_COMMIT,
-XP_PREVIOUS (the commit before), XP_TREE (the experiences) and XP_CHANGED (names, one per line; unset where
-they are too many to pass on, then git diff has them).
-
-One command runs at a time. What changes meanwhile is handed over when it has ended, the last state only. One
-that fails is reported, and watching goes on; with --once its exit code is that of xp. Ctrl-C ends with 130.
-
-JSON, one object per line: {"commit", "tree", "changed": [name], "previous": commit}, and with --exec
-"exit_code" of the command
-"""
+"""Follow a branch on the command line: a line, or a command, for each new snapshot (`xp watch`)."""
 
 from __future__ import annotations
 
@@ -20,18 +8,18 @@ import shlex
 import shutil
 import signal
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from xpstore.cli.app import App, pass_app
 from xpstore.cli.output import counted, note, paint, shortened
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from xpstore.cli.app import App
     from xpstore.watch import NewSnapshot
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -40,30 +28,33 @@ LONGEST = 100_000
 SHOWN = 5
 
 
-@click.command(help=__doc__)
-@click.option("--branch", default="", metavar="BRANCH", help="What to follow.  [default: main of xp.toml]")
-@click.option("--since", default="", metavar="REV", help="Begin with what changed since.  [default: now]")
-@click.option("--exec", "line", metavar="CMD", help="Run this for each new snapshot.")
-@click.option("--once", is_flag=True, help="End after the first new snapshot.")
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
-@click.pass_context
-@pass_app
-def command(  # noqa: PLR0913  # the options of the verb
-    app: App, ctx: click.Context, branch: str, since: str, line: str | None, *, once: bool, as_json: bool
-) -> None:
-    """Watch; see the module's docstring."""
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What to follow, and what to do about it."""
+
+    branch: str
+    since: str
+    line: str | None
+    """The command to run; None = a line for each."""
+    once: bool
+    as_json: bool
+
+
+def follow(app: App, what: Following) -> int:
+    """Tell of new snapshots until Ctrl-C, or of one; return the exit code. Raises as `ExperienceWatcher`."""
     from xpstore.watch import ExperienceWatcher
 
-    words = _words(line)
-    watcher = ExperienceWatcher(app.cwd, branch, store=app.store, since=since)
+    words = _words(what.line)
+    watcher = ExperienceWatcher(app.cwd, what.branch, store=app.store, since=what.since)
     try:
         for snapshot in watcher:
             code = _run(words, snapshot) if words else 0
-            _tell(snapshot, code if words else None, as_json=as_json)
-            if once:
-                ctx.exit(code)
+            _tell(snapshot, code if words else None, as_json=what.as_json)
+            if what.once:
+                return code
     except KeyboardInterrupt:  # that is how it is meant to end
-        ctx.exit(INTERRUPTED)
+        pass
+    return INTERRUPTED
 
 
 def _words(line: str | None) -> list[str]:

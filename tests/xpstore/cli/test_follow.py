@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from xpstore.cli import watch
+from xpstore.cli import follow
 from xpstore.watch import NewSnapshot
 
 XP = Path(sys.executable).with_name("xp")
@@ -95,8 +95,8 @@ def test_what_cannot_be_run_is_refused_before_watching(store, line, message):
 def test_names_that_are_too_many_for_an_environment_are_left_out():
     many = tuple(f"page-{number:06}" for number in range(10_000))
     snapshot = NewSnapshot("c", "t", many, "p")
-    assert "XP_CHANGED" not in watch._environment(snapshot, {"XP_CHANGED": "of the caller"})
-    assert watch._environment(replace(snapshot, changed=many[:2]), {})["XP_CHANGED"] == "\n".join(many[:2])
+    assert "XP_CHANGED" not in follow._environment(snapshot, {"XP_CHANGED": "of the caller"})
+    assert follow._environment(replace(snapshot, changed=many[:2]), {})["XP_CHANGED"] == "\n".join(many[:2])
 
 
 def test_a_branch_that_is_not_there(store):
