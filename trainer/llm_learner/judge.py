@@ -7,9 +7,10 @@ still wrong after one repair fails its criterion, with the reason as feedback; i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from trainer.asking.prompts import prompt
 from trainer.asking.question import Question
@@ -94,7 +95,7 @@ class RubricJudge:
             about=f"rollout {rollout.id} of case {rollout.case.name}",
             prompt=prompt("judge"),
             content="\n\n".join(quoting.block(label, text) for label, text in blocks),
-            form=Judgement,
+            form=_form(len(criteria)),
             max_tokens=_TOKENS_FOR_ONE * len(criteria),
             check=case.findings,
             partial=True,  # what is wrong after repair fails its criterion alone
@@ -158,6 +159,13 @@ class _Case:
             yield f"it is not met, and its score is {BEST}"
         if self.mark in verdict.reason:
             yield "the mark around the data belongs to no text"
+
+
+@cache
+def _form(count: int) -> type[Judgement]:
+    """Return the form with no more verdicts than criteria: where there is room, small models fill it."""
+    verdicts = (tuple[Verdict, ...], Field(max_length=count))
+    return create_model("Judgement", __base__=Judgement, verdicts=verdicts)
 
 
 def _shown(number: int, name: str, description: str) -> str:

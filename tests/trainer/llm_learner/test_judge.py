@@ -117,6 +117,13 @@ def test_the_mark_of_the_data_is_no_reason(llm_server):
     assert [r.metadata for r in found.criterion_results] == [{"unproven": True}, {}]
 
 
+def test_there_is_room_for_no_more_verdicts_than_criteria(llm_server):
+    llm_server.on("judge", {"verdicts": GOOD})
+    judged(llm_server)
+    schema = llm_server.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["verdicts"]["maxItems"] == len(CRITERIA)
+
+
 def test_many_criteria_are_asked_for_in_groups(llm_server):
     count = AT_ONCE + 2
     criteria = tuple(RubricCriterion(name=f"c{n}") for n in range(count))
