@@ -18,21 +18,37 @@ if TYPE_CHECKING:
 Event = dict[str, object]
 
 
-def ledgers(loc: Location) -> Iterator[tuple[str, list[Event]]]:
-    """Yield every rollout id, sorted, with its events, sorted by event hash.
+KNOWN = 50_000
+"""As many rollouts' events are remembered, about 60 MB: a stream asks for all of them again and again."""
+_known: dict[str, list[tuple[str, list[Event]]]] = {}  # by tree: what has one id is the same
+
+
+def ledgers(loc: Location) -> Iterator[tuple[str, Sequence[Event]]]:
+    """Yield every rollout id, sorted, with its events, sorted by event hash. They are shared: read only.
 
     Raises FormatError for a file that is no event.
     """
     tip = evidence.tip(loc)
     tree = loc.repo.commit(tip).tree if tip else ""
     for shard in loc.repo.children(tree, "ledger") if tree else ():
-        for rollout in loc.repo.children(tree, f"ledger/{shard.name}"):
-            folder = f"ledger/{shard.name}/{rollout.name}"
-            files = loc.repo.folder(tree, folder).files()
-            yield (
-                rollout.name,
-                [_event(loc, f"{folder}/{name}", blob) for name, blob in sorted(files.items())],
-            )
+        rows = _known.get(shard.id)
+        if rows is None:
+            rows = list(_rows(loc, tree, f"ledger/{shard.name}"))
+            if sum(map(len, list(_known.values()))) + len(rows) > KNOWN:
+                _known.clear()
+            if len(rows) <= KNOWN:
+                _known[shard.id] = rows
+        yield from rows
+
+
+def _rows(loc: Location, tree: str, shard: str) -> Iterator[tuple[str, list[Event]]]:
+    for rollout in loc.repo.children(tree, shard):
+        folder = f"{shard}/{rollout.name}"
+        files = loc.repo.folder(tree, folder).files()
+        yield (
+            rollout.name,
+            [_event(loc, f"{folder}/{name}", blob) for name, blob in sorted(files.items())],
+        )
 
 
 def _event(loc: Location, path: str, blob: str) -> Event:
