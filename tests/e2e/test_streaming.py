@@ -17,19 +17,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 import trainer.assembly
-from tests.builders import fsck, make_store, page, texts
+from tests.builders import fsck, git, identify, make_store, page, texts
 from tests.crowd import Member, run
 from tests.e2e.bad import leftovers
 from tests.e2e.test_interrupts import TOUCHING
+from tests.returns_desk import records
 from tests.trainer.doubles import NoteTaker, rollout
 from trainer.components.streaming_trainer import StreamingPolicyTrainerConfig
 from trainer.domain import EditResult
+from trainer.importers.detect import read_record
+from trainer.redaction import redact_rollout
 from trainer.streaming import get_streaming_policy_trainer
 from xpstore import alive, inbox
+from xpstore.document import Document
 from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.ledger import ledgers
 from xpstore.location import Location
+from xpstore.sync import sync
 from xpstore.verify import verify
 
 if TYPE_CHECKING:
@@ -68,17 +73,27 @@ class Fickle:
         return EditResult(gradients=(gradient,))
 
 
-def trainer_of(store: Path):
+def trainer_of(store: Path, branch: str = BRANCH):
     """Return the shared trainer; this process is one of its own, so nothing has to be put back."""
     trainer.assembly.OfflineExtractor = NoteTaker
     trainer.assembly.OfflineEditor = Fickle
     config = StreamingPolicyTrainerConfig(max_wait_seconds=0.1, retry_seconds=0.01)
-    return get_streaming_policy_trainer(store, branch=BRANCH, config=config)
+    return get_streaming_policy_trainer(store, branch=branch, config=config)
 
 
-def doomed(store: Path, name: str, drawn: random.Random) -> Member:
+def nothing() -> None:
+    """Do nothing between two waves."""
+
+
+def doomed(
+    store: Path,
+    name: str,
+    drawn: random.Random,
+    branch: str = BRANCH,
+    each: Callable[[], None] = nothing,
+) -> Member:
     """Submits without end, until it kills itself: at an event that touches the disk, or by the clock."""
-    event, seconds, by_clock = drawn.randrange(1, 600), drawn.uniform(0, 0.8), drawn.random() < 0.5
+    event, seconds, by_clock = drawn.randrange(1, 1500), drawn.uniform(0, 1.5), drawn.random() < 0.5
 
     def end() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -92,11 +107,12 @@ def doomed(store: Path, name: str, drawn: random.Random) -> Member:
         report(learned=one.id)
 
     async def live(report) -> None:
-        async with trainer_of(store) as learn:
+        async with trainer_of(store, branch) as learn:
             number = 0
             while True:
                 await asyncio.gather(*(submit(learn, report, number + n) for n in range(4)))
                 number += 4
+                await asyncio.to_thread(each)
 
     def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
         ready()
@@ -118,11 +134,11 @@ def doomed(store: Path, name: str, drawn: random.Random) -> Member:
     return work
 
 
-def last_start(store: Path) -> Member:
+def last_start(store: Path, branch: str = BRANCH) -> Member:
     """Takes up what is open, and submits nothing."""
 
     async def live(report) -> None:
-        async with trainer_of(store) as learn:
+        async with trainer_of(store, branch) as learn:
             results = await learn.recover()
             assert [f for r in results for f in r.failures] == []
             report(recovered=len(results))
@@ -134,20 +150,20 @@ def last_start(store: Path) -> Member:
     return work
 
 
-def check(store: Path, learned: list[str]) -> None:
+def check(store: Path, learned: list[str], branch: str = BRANCH) -> None:
     """Every rollout on record stands in exactly one line, and in exactly one plan that can be reached."""
     fsck(store)
     loc = Location.find(store)
     assert inbox.entries(loc) == []
-    found = Counter(line.split()[1] for text in texts(loc, BRANCH).values() for line in lines_of(text))
+    found = Counter(line.split()[1] for text in texts(loc, branch).values() for line in lines_of(text))
     on_record = dict(ledgers(loc))
     assert set(found.values()) <= {1}
     assert found.keys() == on_record.keys()
     assert set(learned) <= found.keys()
-    landed = inbox.landed(loc, BRANCH)
+    landed = inbox.landed(loc, branch)
     for events in on_record.values():
         assert sum(e["event"] == "planned" and e["plan"] in landed for e in events) == 1
-    assert [f.problems for f in verify(loc, BRANCH) if f.problems] == []
+    assert [f.problems for f in verify(loc, branch) if f.problems] == []
     assert [name for name in leftovers(store) if name.endswith(".lock")] == []
     assert list((loc.repo.common_dir / alive.FOLDER).iterdir()) == []
 
@@ -186,3 +202,75 @@ def test_what_was_received_is_learned_exactly_once_whenever_trainers_are_killed(
 def test_two_hundred_kills(tmp_path: Path) -> None:
     learned = kill(tmp_path, 201, seed=int(os.environ.get("XP_SEED", "4")))
     sys.stdout.write(f"\n201 kills; {learned} rollouts were reported as learned before\n")
+
+
+def streaming(store: Path, rollouts, wave: int) -> Member:
+    """Submits rollouts in waves, and closes."""
+
+    async def live(report) -> None:
+        async with get_streaming_policy_trainer(store, branch=BRANCH) as learn:
+            for start in range(0, len(rollouts), wave):
+                results = await asyncio.gather(*map(learn.submit_rollout, rollouts[start : start + wave]))
+                assert [f for r in results for f in r.failures] == []
+        report(done=len(rollouts))
+
+    def work(ready: Callable[[], None], report: Callable[..., None]) -> None:
+        ready()
+        asyncio.run(live(report))
+
+    return work
+
+
+def lessons(store: Path) -> dict[str, set[str]]:
+    """Return what each page says with its figures; in which order follows from who was first."""
+    pages = texts(Location.find(store), BRANCH)
+    return {name: {s.text for s in Document.parse(text).statements()} for name, text in pages.items()}
+
+
+@pytest.mark.stress
+def test_several_trainers_of_one_branch_come_to_the_lessons_of_one_batch(tmp_path: Path) -> None:
+    rollouts = [redact_rollout(read_record(row)[1]) for row in records(cases=24, trials=4)]
+    store, batch = tmp_path / "s", tmp_path / "b"
+    make_store(store)
+    make_store(batch)
+    run(tmp_path / "told", {f"w{n}": streaming(store, rollouts[n::4], 6) for n in range(4)})
+    run(tmp_path / "one", {"w": streaming(batch, rollouts, len(rollouts))})
+    assert inbox.entries(Location.find(store)) == []
+    assert lessons(store) == lessons(batch)
+    assert [f.problems for f in verify(Location.find(store), BRANCH) if f.problems] == []
+
+
+@pytest.mark.stress
+def test_trainers_of_two_clones_that_are_killed_learn_their_own_exactly_once(tmp_path: Path) -> None:
+    """Each teaches its own main and exchanges it; neither takes up what the other one is at."""
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "shared.git")
+    first = make_store(tmp_path / "c0")
+    git(tmp_path / "c0", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    sync(first)
+    git(tmp_path, "clone", "-q", "shared.git", "c1")
+    identify(tmp_path / "c1")
+    clones = [tmp_path / "c0", tmp_path / "c1"]
+    drawn = random.Random(5)  # noqa: S311 - moments, no secret
+    learned: list[str] = []
+    for number in range(8):
+        members = {
+            f"r{number}c{n}": doomed(clone, f"r{number}c{n}", drawn, branch="main", each=syncing(clone))
+            for n, clone in enumerate(clones)
+        }
+        told = run(tmp_path / f"told-{number}", members)
+        learned += [str(row["learned"]) for rows in told.values() for row in rows]
+    for number in range(2):  # the second time each has what the other one has added
+        for n, clone in enumerate(clones):
+            run(tmp_path / f"last-{number}-{n}", {"last": last_start(clone, "main")})
+            sync(Location.find(clone))
+    sync(Location.find(clones[0]))
+    for clone in clones:
+        check(clone, learned, "main")
+    assert git(clones[0], "rev-parse", "main") == git(clones[1], "rev-parse", "main")
+
+
+def syncing(clone: Path) -> Callable[[], None]:
+    def work() -> None:
+        sync(Location.find(clone))
+
+    return work
