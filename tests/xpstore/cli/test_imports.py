@@ -22,7 +22,7 @@ HELP = {"cli", "cli.app", "cli.main", "cli.output", "cli.verbs", "errors", "name
 STORE = {
     *HELP,
     *("cache", "config", "durable", "failures", "git", "gitcli", "layout", "location", "loose", "objects"),
-    *("reader", "refs", "revision", "tracking", "trees"),
+    *("reader", "refs", "revision", "settings", "tracking", "trees"),
 }
 LOG = {
     *STORE,
