@@ -34,8 +34,6 @@ def parameters(model: Path) -> xllamacpp.CommonParams:
     params.cpuparams_batch.n_threads = 1
     params.n_ctx = CONTEXT
     params.n_parallel = 1
-    params.embedding = True
-    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     params.warmup = False
     params.ui = False
     return params

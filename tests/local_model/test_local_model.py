@@ -20,7 +20,6 @@ from trainer.context import ExecutionContext
 from trainer.domain import Case, Rollout, Rubric, RubricCriterion
 from trainer.environments.order_desk.cases import suites
 from trainer.environments.order_desk.desk import make
-from trainer.llm import OpenAIChat
 from trainer.llm_learner.judge import UNPROVEN, RubricJudge
 from trainer.llm_learner.resolver import LLMResolver
 from trainer.llm_learner.transcript import is_quoted, whole_text
@@ -48,16 +47,6 @@ BASE = "## Approach\n\n{}- Be short.\n"
 def played(count: int = len(CASES)) -> list[Rollout]:
     """Rollouts of the order desk, by the agent without a model."""
     return asyncio.run(make({}).executor().execute(CASES[:count], NOTHING, CONTEXT))
-
-
-def test_one_server_has_answers_and_embeddings(local_model: LlmSettings):
-    async def embedded() -> list[tuple[float, ...]]:
-        async with OpenAIChat(local_model) as chat:
-            return await chat.embed(["cancel an order", "call off an order"], local_model.model)
-
-    one, two = asyncio.run(embedded())
-    assert len(one) == len(two) > 100
-    assert one != two
 
 
 def test_it_learns_or_says_why_not_and_the_recording_replays(
