@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.patch_merge import PatchMergeContextProvider, PatchMergePatch, trace
 from trainer.plan_parts import GRADIENTS, belonging_together, touching
 from xpstore.duplicates import Change, Shelf, find
+from xpstore.names import fold
 from xpstore.plan import PolicyPlanItem, PolicyUpdatePlan
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class PatchMergePolicyOptimizer:
     ) -> PolicyUpdatePlan:
         """Return the plan.
 
-        `metadata["refused"]` names targets that could not be merged and why, or that say what another page
-        says where the context refuses that; `metadata["duplicates"]` has what is said twice, and
-        `metadata["fallbacks"]` what was merged without the model that was asked, and why; `metadata["idle"]`
-        has gradients that change nothing, as a model decided, and why.
+        `metadata["refused"]` names targets that could not be merged and why, whose names are twins of others,
+        or that say what another page says where the context refuses that; `metadata["duplicates"]` has
+        what is said twice, and `metadata["fallbacks"]` what was merged without the model that was asked, and
+        why; `metadata["idle"]` has gradients that change nothing, as a model decided, and why.
         """
         if not gradients:
             return PolicyUpdatePlan(run_id=context.run_id, base_commit=policy_set.snapshot_id or None)
@@ -56,10 +57,13 @@ class PatchMergePolicyOptimizer:
             item for op in outcome.operations if (item := _item(op, gradients, policy_set)) is not None
         )
         refused = {r.name: r.reason for r in outcome.refused}
+        gone = _unsaid(items, gradients, _twins(items, policy_set))
+        items = _without(items, gone)
+        refused |= gone
         repeated = _repeated(items, policy_set, context.duplicates)
         if context.duplicates.action == "refuse":
             gone = _unsaid(items, gradients, {one.page: one.sentence for one in repeated})
-            items = tuple(item for item in items if item.target_experience_name not in gone)
+            items = _without(items, gone)
             refused |= gone
         metadata: dict[str, JsonValue] = {"refused": dict(refused)} if refused else {}
         if outcome.fallbacks:
@@ -77,10 +81,28 @@ class PatchMergePolicyOptimizer:
         )
 
 
+def _without(items: Sequence[PolicyPlanItem], gone: Mapping[str, str]) -> tuple[PolicyPlanItem, ...]:
+    return tuple(item for item in items if item.target_experience_name not in gone)
+
+
+def _twins(items: Sequence[PolicyPlanItem], policy_set: ExperienceSet) -> dict[str, str]:
+    """Return the new pages whose names are those of others but for case or joiners, and why they cannot be.
+
+    Edits that know nothing of each other may choose such names; the store takes only one, and would refuse
+    the whole batch for the other (xpstore/guards.py).
+    """
+    created = [item.target_experience_name for item in items if item.before_content is None]
+    if not created:
+        return {}
+    known = {fold(page.name): page.name for page in policy_set.policies}
+    first = {name: known.setdefault(fold(name), name) for name in created}
+    return {name: f"it would be the twin of {other}" for name, other in first.items() if other != name}
+
+
 def _unsaid(
     items: Sequence[PolicyPlanItem], gradients: Sequence[PatchSemanticGradient], said: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what is not planned where others say it: `said`, and what belongs together with it."""
+    """Return what is not planned, by what is said against it: `said`, and what belongs together with it."""
     gone: dict[str, str] = {}
     for part in belonging_together(items, gradients):
         if not part & said.keys():

@@ -156,3 +156,15 @@ def test_what_belongs_together_is_refused_together():
     assert (made.items, made.gradients) == ((), ())
     assert made.metadata["refused"]["old"] == "it belongs together with b"
     assert set(made.metadata["refused"]) == {"b", "old", "new"}
+
+
+def test_of_new_pages_that_are_twins_the_first_is_planned_and_the_rest_with_it():
+    names = ("strasse", "stra\N{LATIN SMALL LETTER SHARP S}e", "Old", "fine")
+    edits = [gradient(name, None, page(name, f"look at {name}")) for name in names]
+    made = plan(edits, policy(old=page("old", "one")))
+    assert sorted(i.target_experience_name for i in made.items) == ["fine", "strasse"]
+    assert sorted(g.target_experience_name for g in made.gradients) == ["fine", "strasse"]
+    assert made.metadata["refused"] == {
+        names[1]: "it would be the twin of strasse",
+        "Old": "it would be the twin of old",
+    }
