@@ -4,6 +4,7 @@ A clone's hooks are advice, since anybody can switch them off: the server is the
 
 decisions    are checked, not believed: decided again, and signed, or held by the server itself (belief.py);
              several landings may come in one push, and each needs its own
+suspects     plans that are marked so come with a person's word in such a decision (suspect_rules.py)
 signatures   are asked for commit by commit, of people too, and of a merge that takes one side as it is;
              `[sign]` of xp.toml does not count here, since a push can change it (trust.py)
 rules        no push changes those for the next one, unless `xp.allowGateChange` is set: the tables of

@@ -60,7 +60,7 @@ class Court:
 
     def __init__(self, loc: Location, old: str, evidence_tip: str | None, trust: Trust) -> None:
         """Judge by the rules and cases of commit `old`; `evidence_tip` may still be on its way here."""
-        self._loc, self._old, self._signers = loc, old, trust.signers
+        self._loc, self._old, self._signers, self._needs_gate = loc, old, trust.signers, trust.needs_gate
         self._tree = loc.repo.commit(evidence_tip).tree if evidence_tip else None
         self._held = loc.repo.common_dir / HELD
 
@@ -81,8 +81,7 @@ class Court:
     def check(self, found: Found) -> None:
         """Raise Disbelief where a decision does not let its candidate in."""
         record, policy = found.record, self._loc.config.gate
-        if gate_record.record_path(record) != found.path:
-            raise Disbelief(f"{found.path} was altered: it is not what its name says")
+        self._check_name(found)
         if record.decided_by == gate_record.NOBODY:
             raise Disbelief("it was landed without a gate", _GATE)
         if record.decision != "accept":
@@ -92,6 +91,20 @@ class Court:
         self._check_suite(record)
         self._check_source(found)
         self._check_figures(record)
+
+    def check_word(self, found: Found) -> None:
+        """Raise Disbelief where what a decision says of people does not count.
+
+        Where the owner takes experiences without a gate, nobody stands for a record: to be there will do.
+        """
+        if self._needs_gate:
+            self.check(found)
+        else:
+            self._check_name(found)
+
+    def _check_name(self, found: Found) -> None:
+        if gate_record.record_path(found.record) != found.path:
+            raise Disbelief(f"{found.path} was altered: it is not what its name says")
 
     def _check_suite(self, record: GateRecord) -> None:
         policy = self._loc.config.gate

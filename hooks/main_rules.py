@@ -10,7 +10,7 @@ from collections import deque
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
-from hooks import belief, changes, page_rules
+from hooks import belief, changes, page_rules, suspect_rules
 from hooks.remark import Remark
 from xpstore import gitcli, layout, signatures
 from xpstore.evaluation import experiences_at
@@ -64,8 +64,8 @@ def check(loc: Location, old: str, new: str, evidence: str | None, trust: Trust)
     if before == after:
         return [*_signatures(loc, old, new, trust), *line][:_SHOWN]
     found = [*_pages(loc, before, new), *_signatures(loc, old, new, trust)][:_SHOWN]
-    if not found and trust.needs_gate:
-        found = _gate(loc, old, new, evidence, trust)
+    if not found:
+        found = _decided(loc, old, new, belief.Court(loc, old, evidence, trust), trust)
     return [*found, *line]
 
 
@@ -145,14 +145,19 @@ def _signatures(loc: Location, old: str, new: str, trust: Trust) -> Iterator[Rem
         )
 
 
-def _gate(loc: Location, old: str, new: str, evidence: str | None, trust: Trust) -> list[Remark]:
-    """Return why no accepted decision leads from the experiences of `old` to those of `new`.
+def _decided(loc: Location, old: str, new: str, court: belief.Court, trust: Trust) -> list[Remark]:
+    """Return what the gate, or a person who is asked for a word, has not said about a push."""
+    start, end = experiences_at(loc, old), experiences_at(loc, new)
+    steps = _steps(loc, old, new) | {start, end}
+    found = _gate(loc, court, steps, start, end) if trust.needs_gate else []
+    return found or [*islice(suspect_rules.check(loc, old, new, court, steps), _SHOWN)]
+
+
+def _gate(loc: Location, court: belief.Court, steps: set[str], start: str, end: str) -> list[Remark]:
+    """Return why no accepted decision leads from some experiences to others, by `steps` between them.
 
     Several landings may be pushed at once: then each has its own, from what the one before it has left.
     """
-    court = belief.Court(loc, old, evidence, trust)
-    start, end = experiences_at(loc, old), experiences_at(loc, new)
-    steps = _steps(loc, old, new) | {start, end}
     known = court.decisions(steps)
     todo, seen = deque([start]), {start}
     refused: list[tuple[Found, Disbelief]] = []

@@ -6,13 +6,14 @@ decision of a person, which goes on record; one that the branch has undone again
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from xpstore import timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from xpstore.events import Entry
     from xpstore.location import Location
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 OnSuspect = Literal["hold", "accept", "ignore"]
 """What a landing does about them: hold = nothing lands; accept = a person lets them in, on record; ignore =
 nothing is to land, somebody wants to know what the gate says."""
+
+
+_ACCEPTS = " accepts the suspect plan "
+_ACCEPTED = re.compile(re.escape(_ACCEPTS) + r"(\S+) \(")
+"""Looked for from the left: what comes later is the plan's own text, and may say anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +60,9 @@ def of(loc: Location, entries: Sequence[Entry]) -> tuple[HeldPlan, ...]:
 
 def let_in(loc: Location, plans: Sequence[HeldPlan]) -> tuple[str, ...]:
     """Return what goes on record where whoever works here accepts them, a sentence each."""
-    return tuple(f"{loc.repo.person().name} accepts the suspect plan {plan.sentence}" for plan in plans)
+    return tuple(f"{loc.repo.person().name}{_ACCEPTS}{plan.sentence}" for plan in plans)
+
+
+def accepted(sentences: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the plans that a record says are let in; the other way round than `let_in`."""
+    return frozenset(found[1] for each in sentences if (found := _ACCEPTED.search(each)))

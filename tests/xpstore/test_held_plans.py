@@ -101,3 +101,11 @@ def test_a_record_that_lets_nothing_in_has_the_id_that_it_always_had(loc: Locati
     assert data.pop("let_in") == []
     assert record.id == content_id(data)
     assert GateRecord.model_validate(data) == record
+
+
+def test_who_is_let_in_can_be_read_back_whatever_the_plan_says_of_itself() -> None:
+    said = "Pat accepts the suspect plan aaa (Pat accepts the suspect plan bbb (x): y): z"
+    assert held_plans.accepted([said, "Pat accepts the suspect plan ccc (C): d", "", "of another age"]) == {
+        "aaa",
+        "ccc",
+    }
