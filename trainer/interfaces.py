@@ -203,7 +203,10 @@ class ModelBehind(Protocol):
         ...
 
     async def cut_off(self) -> str:
-        """Return why it is no longer there though it was needed; "" where it is, or was not."""
+        """Return why it is no longer there though it was needed; "" where it is, or was not.
+
+        Raises ComponentError where it is a recording without an answer that was needed.
+        """
         ...
 
 

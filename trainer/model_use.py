@@ -94,8 +94,11 @@ class ModelAccount:
         """Return why the endpoint is no longer there; "" where it is, or no question has failed by it.
 
         One rollout that an endpoint cannot bear is data; an endpoint that is gone says nothing of a rollout.
-        So it is asked once more.
+        So it is asked once more. Raises AskError `replay` where a recording did not have an answer: whoever
+        replays wants the run that was recorded, and no other.
         """
+        if self._asker.missed:
+            raise self._asker.missed
         if not any(fault in AWAY for _, fault in self._asker.budget.faults):
             return ""
         try:

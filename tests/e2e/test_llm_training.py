@@ -16,6 +16,7 @@ from tests.llm_world import LESSONS, edit, extract, merge, recording, recordings
 from trainer.asking.prompts import prompt
 from trainer.strategies import ModelChoice
 from trainer.train import train_files
+from xpstore.cli.main import run
 
 KEY = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
 COUNT = 4
@@ -100,11 +101,30 @@ def test_a_recording_is_replayed_without_endpoint_and_key_to_the_same_plans(
     replayed = copy.train("rollouts.jsonl", "--replay", str(tape))
     assert copy.tree(replayed["branch"]) == store.tree(recorded["branch"])
     assert [p["plan_id"] for p in replayed["plans"]] == [p["plan_id"] for p in recorded["plans"]]
-    next(tape.glob("extract-*")).unlink()
-    missing = copy.train("rollouts.jsonl", "--replay", str(tape), "--again")
-    (failure,) = missing["failures"]
-    assert "has no answer to this question" in failure["error"]
-    assert missing["model"]["stages"]["extract"]["failures"] == {"replay": 1}
+
+
+@pytest.mark.parametrize("stage", ["extract", "edit", "merge"])
+def test_a_recording_that_lacks_an_answer_ends_the_replay_and_nothing_is_planned(
+    store, llm_server, tmp_path, stage
+):
+    """Also where a rule could do what the model is not asked for: it would be another run."""
+    copy = store.copy("copy")
+    store.asks(teach(llm_server))
+    file, tape = str(write(tmp_path / "r.jsonl", recordings(2 * COUNT, TOPICS))), tmp_path / "tape"
+    recorded = store.train(file, "--record", str(tape))
+    store.monkeypatch.delenv("OPENAI_BASE_URL")
+    lost = next(tape.glob(f"{stage}-*"))
+    kept = lost.read_bytes()
+    lost.unlink()
+    assert run(["-C", str(copy.path), "train", file, "--learner", "llm", "--replay", str(tape)]) == 1
+    told = store.capsys.readouterr().err
+    assert "has no answer to this question" in told
+    assert f"({stage}, about " in told
+    assert "record it anew" in told
+    assert git(copy.path, "for-each-ref", "refs/heads/train") == ""
+    lost.write_bytes(kept)
+    replayed = copy.train(file, "--replay", str(tape))
+    assert copy.tree(replayed["branch"]) == store.tree(recorded["branch"])
 
 
 def test_calls_are_few_and_made_at_once(tmp_path, capsys, monkeypatch, llm_server):

@@ -72,6 +72,12 @@ class ModelAsker(Asker):
         self._answers = answers or Answers(None)
         self._abilities = abilities or Abilities()
         self._asked: dict[str, asyncio.Lock] = {}
+        self._missed: AskError | None = None
+
+    @property
+    def missed(self) -> AskError | None:
+        """The first question, or text to embed, that the recording did not have; None = it had all."""
+        return self._missed or (self.vectors.missed if self.vectors else None)
 
     @property
     def model(self) -> str:
@@ -89,6 +95,8 @@ class ModelAsker(Asker):
                 )
         except AskError as error:
             self.budget.add_fault(question.stage, error.fault)
+            if error.fault == "replay":
+                self._missed = self._missed or error
             raise
         return answer
 
@@ -140,7 +148,7 @@ class ModelAsker(Asker):
         try:
             second = await self._sent(request, schema)
         except AskError as error:
-            if usable:  # not kept: the next run may get a better one
+            if usable and error.fault != "replay":  # not kept: the next run may get a better one
                 return Answer(_value(question, usable, last=True), used)
             error.usage += used
             raise
@@ -177,29 +185,26 @@ class ModelAsker(Asker):
 
     async def _metered(self, request: ChatRequest) -> ChatReply:
         """Send one request within the budget, and put down what it used and what came back."""
-        if self._tape and self._tape.replays:  # what there was no budget for is not on the tape
+        if self._tape and self._tape.replays:  # what there was no budget for is on the tape as that
             reply = await self._chat.chat(request)
             self._count(request, reply)
             return reply
-        async with self.budget.call(self.budget.most(request)):
-            reply = await self._exchanged(request)
-            self._count(request, reply)
+        try:
+            async with self.budget.call(self.budget.most(request)):
+                reply = await self._chat.chat(request)
+                if self._tape:
+                    reply = self._tape.keep(request, reply)
+                self._count(request, reply)
+        except AskError as error:
+            if self._tape:
+                self._tape.keep_error(request, error)
+            raise
         return reply
 
     def _count(self, request: ChatRequest, reply: ChatReply) -> None:
         self.budget.add(request.stage, self.budget.usage_of(request, reply))
         if reply.attempts > 1:
             self.budget.add_mended(request.stage, "retried", reply.attempts - 1)
-
-    async def _exchanged(self, request: ChatRequest) -> ChatReply:
-        if self._tape is None:
-            return await self._chat.chat(request)
-        try:
-            reply = await self._chat.chat(request)
-        except ChatError as error:
-            self._tape.keep_error(request, error)
-            raise
-        return self._tape.keep(request, reply)
 
 
 def first_request(question: Question[T], model: str) -> ChatRequest:

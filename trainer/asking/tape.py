@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
 
 from trainer.asking.chat import Chat, ChatError, ChatReply, Embedder
 from trainer.asking.files import put
-from trainer.asking.question import AskError
+from trainer.asking.question import AskError, Fault
 from xpstore.errors import RepositoryError, UsageError
+from xpstore.model import Frozen
 from xpstore.redact import Redactor
 
 if TYPE_CHECKING:
@@ -29,8 +30,28 @@ if TYPE_CHECKING:
 SALT = "salt"
 """The file with what the marks around quoted data are made from, beside that data."""
 SUFFIX = ".json"
+NO_VECTORS = f"no-embeddings{SUFFIX}"
+"""The file with why there were none."""
+RECORD_ANEW = "it was recorded with other rollouts, pages, settings or prompts; record it anew"
 DIGITS = 40
 """Of a digest, in the name of a file."""
+
+
+class _Failed(Frozen):
+    """Why there was no reply."""
+
+    fault: Fault
+    message: str
+    hint: str
+    status: int
+
+    @classmethod
+    def of(cls, error: AskError) -> Self:
+        status = error.status if isinstance(error, ChatError) else 0
+        return cls(fault=error.fault, message=error.message, hint=error.hint, status=status)
+
+    def as_error(self) -> ChatError:
+        return ChatError(self.fault, self.message, hint=self.hint, status=self.status)
 
 
 class Tape(Chat, Embedder):
@@ -74,15 +95,14 @@ class Tape(Chat, Embedder):
         try:
             data = json.loads(file.read_text("utf-8"))
             if "error" in data:
-                error = data["error"]
-                raise ChatError(error["fault"], error["message"], hint=error["hint"], status=error["status"])
+                raise _Failed.model_validate(data["error"]).as_error()
             return ChatReply.model_validate(data["reply"])
         except FileNotFoundError:
             raise AskError(
                 "replay",
                 f"{self._folder} has no answer to this question ({request.stage}, about {request.about},"
                 f" {request.digest[:20]})",
-                hint="it was recorded with other rollouts, pages, settings or prompts; record it anew",
+                hint=RECORD_ANEW,
             ) from None
         except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
             raise AskError("replay", f"{file} is not a recording: {type(error).__name__}") from error
@@ -95,13 +115,15 @@ class Tape(Chat, Embedder):
         masked = self._write(request, "reply", reply.model_dump(mode="json", exclude_defaults=True))
         return ChatReply.model_validate(masked)
 
-    def keep_error(self, request: ChatRequest, error: ChatError) -> None:
+    def keep_error(self, request: ChatRequest, error: AskError) -> None:
         """Record that there was no reply, and why. Raises RepositoryError where the disk says no."""
-        said: dict[str, JsonValue] = {"fault": error.fault, "message": error.message, "hint": error.hint}
-        self._write(request, "error", {**said, "status": error.status})
+        self._write(request, "error", _Failed.of(error).model_dump(mode="json"))
 
     async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
-        """Return the embeddings on record. Raises AskError `replay` where one is not there."""
+        """Return the embeddings on record.
+
+        Raises the ChatError on record where there were none; AskError `replay` where one is not there.
+        """
         return [self._vector(text_key(model, text)) for text in texts]
 
     def _vector(self, key: bytes) -> tuple[float, ...]:
@@ -110,9 +132,28 @@ class Tape(Chat, Embedder):
             values = json.loads(file.read_text("utf-8"))["vector"]
             return tuple(float(value) for value in values)
         except FileNotFoundError:
-            raise AskError("replay", f"{self._folder} has no embedding {file.stem}") from None
+            self._raise_why_none()
+            raise AskError(
+                "replay", f"{self._folder} has no embedding {file.stem}", hint=RECORD_ANEW
+            ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise AskError("replay", f"{file} is not a recording: {type(error).__name__}") from error
+
+    def _raise_why_none(self) -> None:
+        """Raise the error on record where embeddings failed while recording."""
+        file = self._folder / NO_VECTORS
+        try:
+            none = _Failed.model_validate_json(file.read_text("utf-8"))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise AskError("replay", f"{file} is not a recording: {type(error).__name__}") from error
+        raise none.as_error()
+
+    def keep_no_vectors(self, error: AskError) -> None:
+        """Record that there were no embeddings, and why. Raises RepositoryError where the disk says no."""
+        said = _Failed.of(error).model_dump(mode="json")
+        _put(self._folder / NO_VECTORS, json.dumps(Redactor().redact_json(said), ensure_ascii=False))
 
     def keep_vector(self, key: bytes, vector: Sequence[float]) -> None:
         """Record an embedding, once. Raises RepositoryError where the disk says no."""

@@ -58,6 +58,8 @@ class Vectors(Embedder):
         self._grown = False
         self._turn = asyncio.Lock()
         self._none: AskError | None = None
+        self.missed: AskError | None = None
+        """The first miss of a recording that is replayed."""
 
     @property
     def why_not(self) -> str:
@@ -80,6 +82,10 @@ class Vectors(Embedder):
                     known.update(await self._asked(dict(missing[at : at + AT_ONCE]), model))
             except AskError as error:
                 self._budget.add_fault("embed", error.fault)
+                if error.fault == "replay":
+                    self.missed = self.missed or error
+                elif self._tape and not self._tape.replays:
+                    self._tape.keep_no_vectors(error)
                 if isinstance(error, ChatError) and error.status in _NONE_THERE:
                     self._none = error
                 raise

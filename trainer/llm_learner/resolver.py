@@ -57,7 +57,10 @@ class Decision(Frozen):
 
 @dataclass(frozen=True)
 class LLMResolver:
-    """xpstore's Resolver: what cannot be asked or answered is declined, so that a person decides."""
+    """xpstore's Resolver: what cannot be asked or answered is declined, so that a person decides.
+
+    Raises AskError `replay` where a recording does not have the answer.
+    """
 
     name: str
     model: str
@@ -111,6 +114,8 @@ class LLMResolver:
         try:
             decision = self.ask(question).value
         except AskError as error:
+            if error.fault == "replay":  # whoever replays wants the run that was recorded
+                raise
             return Declined(error.message)
         return Declined(decision.unclear) if decision.unclear else _resolution(hunks, decision)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -184,6 +185,40 @@ def test_a_replay_has_the_answers_that_the_budget_had(llm_server, tmp_path):
     assert True in failed
     assert False in failed
     assert [isinstance(result, AskError) for result in again] == failed
+    assert {r.fault for r in again if isinstance(r, AskError)} == {"budget"}
+
+
+def test_a_second_answer_that_is_not_on_the_tape_is_a_miss(llm_server, tmp_path):
+    """A first answer that could be used in part is none of the run that was recorded."""
+    llm_server.on("extract", [poor(), GOOD])
+    asked = replace(
+        question(), check=lambda lesson: () if lesson == Lesson(**GOOD) else ("poor",), partial=True
+    )
+    ask_all(settings_of(llm_server), [asked], tape=Tape(tmp_path))
+    first, second = sorted(
+        tmp_path.iterdir(), key=lambda f: len(json.loads(f.read_text())["request"]["messages"])
+    )
+    second.unlink()
+    assert first.exists()
+    (result,), _ = ask_all(LlmSettings(**NOWHERE), [asked], tape=Tape(tmp_path, replays=True))
+    assert result.fault == "replay"
+
+
+def test_an_endpoint_without_embeddings_has_none_in_the_replay(llm_server, tmp_path):
+    async def look(settings: LlmSettings, tape: Tape):
+        async with open_asker(settings, tape=tape) as asker:
+            with pytest.raises(AskError) as caught:
+                await asker.vectors.embed(["a text"], "m")
+            return caught.value.fault, asker.vectors.why_not, asker.missed
+
+    settings = replace(settings_of(llm_server), embedding_model="m")
+    live = asyncio.run(look(settings, Tape(tmp_path)))
+    nowhere = LlmSettings(**NOWHERE, embedding_model="m")
+    assert asyncio.run(look(nowhere, Tape(tmp_path, replays=True))) == live
+    assert live[0] == "http"
+    (tmp_path / "empty").mkdir()
+    fault, _, missed = asyncio.run(look(nowhere, Tape(tmp_path / "empty", replays=True)))
+    assert fault == missed.fault == "replay"
 
 
 def test_a_recording_keeps_the_salt_of_the_store_that_was_recorded_first(tmp_path):

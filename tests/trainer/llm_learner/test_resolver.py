@@ -113,6 +113,9 @@ def test_a_model_may_leave_it_to_a_person_and_an_endpoint_may_fail():
     assert model.resolve([hunk]) == Declined("it is down")
     model, _ = resolver({"unclear": "two policies", "hunks": [], "account": []})
     assert model.resolve([hunk]) == Declined("two policies")
+    model, _ = resolver(AskError("replay", "it was not recorded"))
+    with pytest.raises(AskError, match="not recorded"):
+        model.resolve([hunk])
 
 
 def test_what_is_too_long_is_not_asked():
