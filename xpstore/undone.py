@@ -17,7 +17,7 @@ from xpstore.errors import DocumentError
 from xpstore.events import learner_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from xpstore.events import Change
     from xpstore.location import Location
@@ -95,17 +95,30 @@ class History:
         return {name: keys for name, keys in found.items() if keys}
 
     def undone(self) -> list[Undone]:
-        """Return what plans had written and people took away, sorted; under every name the page has had."""
+        """Return what plans had written and people took away, sorted; under every name the page has had.
+
+        So is what had been merged into it: else the same edits, merged again, would bring it back.
+        """
         cited: dict[str, frozenset[str]] = {}
+        merged: dict[str, Mapping[str, frozenset[tuple[str, str]]]] = {}
         found = set()
         for page in self.pages.values():
             for key, line in page.lines.items():
                 if line.gone and line.plans:
                     for plan in line.plans - cited.keys():
                         cited[plan] = cited_rollouts(self.loc, plan)
+                        merged[plan] = merged_statements(self.loc, plan)
                     rollouts = frozenset[str]().union(*(cited[p] for p in line.plans))
                     found |= {Undone(name, key, rollouts) for name in page.names}
+                    sources = frozenset[tuple[str, str]]().union(
+                        *(merged[p].get(key, ()) for p in line.plans)
+                    )
+                    found |= {Undone(*source, rollouts) for source in sources if not self._stands(*source)}
         return sorted(found, key=lambda u: (u.experience, u.key))
+
+    def _stands(self, name: str, key: str) -> bool:
+        page = self.pages.get(name)
+        return page is not None and key in page.lines and not page.lines[key].gone
 
     def _apply(self, moment: Moment, change: Change) -> None:
         before, after = self._statements(change.before), self._statements(change.after)
@@ -180,6 +193,30 @@ def cited_rollouts(loc: Location, plan_id: str) -> frozenset[str]:
             if isinstance(rollout, dict):
                 found.add(str(rollout.get("id")))
     return frozenset(found)
+
+
+def merged_statements(loc: Location, plan_id: str) -> dict[str, frozenset[tuple[str, str]]]:
+    """Return the key of a statement → page and key of those that a plan's records say it stands for.
+
+    Those were merged into it, or superseded by it, when edits of one batch were put together.
+    """
+    found: dict[str, set[tuple[str, str]]] = {}
+    for record in evidence.records(loc, plan_id).values():
+        for row in _accounts(record):
+            if row.get("fate") in {"merged", "superseded"}:
+                source = {(str(row.get("page")), key) for key in statement_texts(str(row.get("text")))}
+                for key in statement_texts(str(row.get("into"))):
+                    found.setdefault(key, set()).update(source)
+    return {key: frozenset(sources) for key, sources in found.items()}
+
+
+def _accounts(record: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """Yield the rows of a record that say what became of statements."""
+    items = record.get("items")
+    for item in items if isinstance(items, list) else ():
+        metadata = item.get("metadata") if isinstance(item, dict) else None
+        rows = metadata.get("account") if isinstance(metadata, dict) else None
+        yield from (row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict))
 
 
 def learner_statements(loc: Location, ref: str, learner: str) -> dict[str, frozenset[str]]:

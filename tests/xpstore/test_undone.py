@@ -215,3 +215,18 @@ def test_a_long_history_is_cheap(loc: Location):
     start = time.perf_counter()
     assert undone(loc) == []
     assert time.perf_counter() - start < 5  # measured 0.3 s on two slow cores
+
+
+def test_what_was_merged_into_an_undone_statement_is_undone_with_it_unless_it_stands(loc: Location):
+    write(loc, "a", "Old.")
+    before, after = page("a", "Old."), page("a", "Old.", "Both.")
+    fates = {"One.": "merged", "Two.": "superseded", "Three.": "dropped", "Old.": "merged"}
+    rows = [{"page": "a", "text": f"- {t}", "fate": f, "into": "- Both."} for t, f in fates.items()]
+    item = upsert("a", after, before).model_copy(update={"metadata": {"account": rows}})
+    plan = make_plan(loc, item, rollouts=(RolloutRef(id=R1),))
+    landed = commit(loc, [plan], "main")[0].commit
+    assert undone(loc) == []
+    revert(loc, landed, "main")
+    assert undone(loc) == [("a", key, frozenset({R1})) for key in ("Both.", "One.", "Two.")]
+    revert(loc, git(loc.repo.place, "rev-parse", "HEAD"), "main")
+    assert undone(loc) == []
