@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from trainer.llm_learner.wording import markup
 from xpstore.conflict import statements_in
 from xpstore.model import Frozen
 from xpstore.names import invisible_spans
 from xpstore.resolver import Claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 VERSION = "1"
 """Of the strategies that ask a model; it changes with what they do."""
@@ -72,12 +73,14 @@ def is_plain(text: str, mark: str) -> bool:
     return "\n" not in text and mark not in text and not invisible_spans(text)
 
 
-def wording_problems(text: str, mark: str) -> Iterator[str]:
-    """Yield why a text is not one statement that may stand on a page."""
+def wording_problems(text: str, mark: str, sources: Iterable[str]) -> Iterator[str]:
+    """Yield why a text is not one statement that may stand on a page for these sources."""
     if mark in text:
         yield "it has the mark in it that stands around quoted text"
     if invisible_spans(text):
         yield "it has invisible characters in it"
+    if new := sorted(markup(text).difference(*map(markup, sources))):
+        yield f"it has {', '.join(map(repr, new))} in it, which nothing that it stands for has"
     found = statements_in(text.split("\n"))
     if found is None or [s.text for s in found] != [text]:
         yield "it is not one list item or paragraph; it has no headings, and no second item"

@@ -12,9 +12,8 @@ from trainer.domain import EditResult
 from trainer.llm_learner.claims import learner_name
 from trainer.llm_learner.edit_form import Edits
 from trainer.llm_learner.edits import Editing
-from trainer.llm_learner.extractor import CONTEXT
 from trainer.llm_learner.instance import Instances
-from trainer.llm_learner.room import room
+from trainer.llm_learner.room import CONTEXT, room
 from trainer.llm_learner.shelf import Library, shelf
 from trainer.llm_learner.transcript import clipped
 from trainer.llm_learner.wording import LONGEST, tidy

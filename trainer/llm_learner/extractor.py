@@ -17,7 +17,7 @@ from trainer.asking.prompts import prompt
 from trainer.asking.question import AskError, Question
 from trainer.asking.quoting import Quoting
 from trainer.errors import NothingToNoteError
-from trainer.llm_learner.room import room
+from trainer.llm_learner.room import CONTEXT, room
 from trainer.llm_learner.transcript import clipped, is_quoted, transcript, whole_text
 from trainer.llm_learner.wording import is_name, name_of, tidy
 from trainer.suite import LABELS
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from trainer.domain import Rollout, RubricEvaluation
     from xpstore.trajectory import TrajectoryOutcome
 
-CONTEXT = 16_000
-"""Tokens that a question holds where nobody says otherwise."""
 ANSWER = 2_000
 """Tokens that an answer may have."""
 NAME = "note"

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, create_model
 
+from trainer.asking.budget import tokens_of
 from trainer.asking.prompts import prompt
 from trainer.asking.question import Question
 from trainer.asking.quoting import Quoting
 from trainer.domain import CriterionResult
+from trainer.llm_learner.room import CONTEXT, LEAST, room
 from trainer.llm_learner.transcript import is_quoted, transcript, whole_text
 from trainer.rubric import evaluate
 from xpstore.model import Frozen
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from trainer.asking.question import Asker
     from trainer.domain import Rollout, RubricCriterion, RubricEvaluation
 
-CONTEXT = 8_000
-"""Tokens of transcript that one question holds where nobody says otherwise."""
 AT_ONCE = 8
 """Criteria in one question."""
 BEST = 10
@@ -60,7 +60,7 @@ class RubricJudge:
 
     asker: Asker
     context_tokens: int = CONTEXT
-    """Tokens of transcript that a question may hold; a longer one is cut, and quotes from all of it count."""
+    """What a question and its answer may have: a longer transcript is cut, and quotes from all of it count."""
     salt: str = ""
     """Of the marks around quoted data, such as the store's id."""
 
@@ -83,10 +83,12 @@ class RubricJudge:
     def _question(
         self, rollout: Rollout, criteria: Sequence[RubricCriterion], whole: str
     ) -> tuple[Question[Judgement], _Case]:
-        seen = transcript(rollout.messages, self.context_tokens).text
         rubric = rollout.case.rubric
         asked = "\n".join(_shown(n, c.name, c.description) for n, c in enumerate(criteria, 1))
         about = _line(rubric.name, rubric.description)
+        form, tokens = _form(len(criteria)), min(_TOKENS_FOR_ONE * len(criteria), self.context_tokens // 2)
+        left = room("judge", prompt("judge"), form, tokens, self.context_tokens) - tokens_of(asked + about)
+        seen = transcript(rollout.messages, max(LEAST, left)).text
         quoting = Quoting(about, asked, seen, salt=self.salt)
         blocks = [("rubric", about), ("criteria", asked), ("transcript", seen)]
         case = _Case(criteria, whole, quoting.mark)
@@ -95,8 +97,8 @@ class RubricJudge:
             about=f"rollout {rollout.id} of case {rollout.case.name}",
             prompt=prompt("judge"),
             content="\n\n".join(quoting.block(label, text) for label, text in blocks),
-            form=_form(len(criteria)),
-            max_tokens=_TOKENS_FOR_ONE * len(criteria),
+            form=form,
+            max_tokens=tokens,
             check=case.findings,
             partial=True,  # what is wrong after repair fails its criterion alone
         )

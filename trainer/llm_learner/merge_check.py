@@ -105,7 +105,8 @@ def _homeless(account: Account) -> Iterator[str]:
 
 
 def _wording_problems(account: Account, wording: PageWording) -> Iterator[str]:
-    yield from wording_problems(account.worded[wording.number], account.mark)
+    sources = [s.text for s in account.sources(wording)]
+    yield from wording_problems(account.worded[wording.number], account.mark, sources)
     if wording.page not in {*account.final, *account.final.values()}:
         yield f"there is no page {wording.page} in the end"
     if wording.section not in {s.section for s in account.sources(wording)}:

@@ -17,6 +17,7 @@ from trainer.llm_learner.merge_account import Account, accounts_of
 from trainer.llm_learner.merge_check import objections
 from trainer.llm_learner.merge_form import MergeAnswer, content_of
 from trainer.llm_learner.merge_operations import guard, idle, operations
+from trainer.llm_learner.room import CONTEXT, fits
 from trainer.llm_learner.union import union_of
 from trainer.offline.merger import StatementMerger
 from trainer.patch_merge import MergeOperation, MergeOutcome, MergeRefusal
@@ -32,13 +33,9 @@ if TYPE_CHECKING:
     from trainer.llm_learner.union import Union
     from trainer.patch_merge import PatchMergeContext, PatchMergePatch
 
-CONTEXT = 16_000
-"""Tokens that one question may hold where nobody says otherwise."""
 MOST = 16
 """Edits in one question where nobody says otherwise."""
 _ROOM = 120  # tokens around a statement: number, fate, reason
-_MOST_WRITTEN = 16_000
-_CHARACTERS = 2  # of a token, at least: Latin script has 4, Chinese less than 2
 _DEFAULT = Limits()
 
 
@@ -86,16 +83,6 @@ class LlmMerger:
         if not unions:
             return parts
         content, quoting = content_of(unions, self.salt)
-        if len(content) > self.context_tokens * _CHARACTERS:
-            if len(unions) == 1:
-                return [
-                    *parts,
-                    await self._instead(unions[0].group, "it is too long for a question", context),
-                ]
-            half = len(unions) // 2
-            some = ([u.group for u in unions[:half]], [u.group for u in unions[half:]])
-            both = await asyncio.gather(*(self._asked(one, context) for one in some))
-            return [*parts, *both[0], *both[1]]
 
         def read(answer: MergeAnswer) -> list[tuple[Account, list[str]]]:
             taken = context.names | {p.target for p in context.patches}
@@ -112,10 +99,20 @@ class LlmMerger:
             prompt=prompt("merge"),
             content=content,
             form=MergeAnswer,
-            max_tokens=min(_ROOM + size, _MOST_WRITTEN),
+            max_tokens=min(_ROOM + size, self.context_tokens // 2),
             check=check,
             partial=True,  # the groups that are right do not wait for those that are not
         )
+        if not fits(question, self.context_tokens):
+            if len(unions) == 1:
+                return [
+                    *parts,
+                    await self._instead(unions[0].group, "it is too long for a question", context),
+                ]
+            half = len(unions) // 2
+            some = ([u.group for u in unions[:half]], [u.group for u in unions[half:]])
+            both = await asyncio.gather(*(self._asked(one, context) for one in some))
+            return [*parts, *both[0], *both[1]]
         try:
             answer = (await self.asker.ask(question)).value
         except AskError as error:

@@ -22,6 +22,7 @@ from trainer.llm_learner.claims import (
     shown,
     wording_problems,
 )
+from trainer.llm_learner.room import CONTEXT, fits
 from xpstore.model import Frozen
 from xpstore.resolver import Declined, Resolution
 
@@ -32,10 +33,7 @@ if TYPE_CHECKING:
     from trainer.asking.question import Answer, Asker
     from xpstore.conflict import Hunk, Numbered
 
-CONTEXT = 16_000
-"""Tokens that one question may hold where nobody says otherwise."""
 _HUNKS, _STATEMENTS = 50, 1_000
-_CHARACTERS = 2  # of a token, at least: Latin script has 4, Chinese less than 2
 
 
 class DecidedHunk(Frozen):
@@ -67,7 +65,7 @@ class LLMResolver:
     ask: Callable[[Question[Decision]], Answer[Decision]]
     """Waits for the answer. Raises AskError."""
     context_tokens: int = CONTEXT
-    """What one question may hold."""
+    """What a question and its answer may have."""
     salt: str = ""
     """Of the marks around quoted text, such as the store's id."""
 
@@ -105,11 +103,7 @@ class LLMResolver:
         """Decide all hunks. `findings` is why the answer before this one was refused."""
         question = self._question(hunks, findings)
         count = sum(len(hunk.statements) for hunk in hunks)
-        if (
-            len(question.content) > self.context_tokens * _CHARACTERS
-            or len(hunks) > _HUNKS
-            or count > _STATEMENTS
-        ):
+        if not fits(question, self.context_tokens) or len(hunks) > _HUNKS or count > _STATEMENTS:
             return Declined(f"what is to be decided is too long for {self.context_tokens} tokens")
         try:
             decision = self.ask(question).value
@@ -134,7 +128,7 @@ class LLMResolver:
             prompt=prompt("resolve"),
             content="\n\n".join(blocks),
             form=Decision,
-            max_tokens=min(500 + size, 16_000),
+            max_tokens=min(500 + size, self.context_tokens // 2),
             check=lambda decision: list(_findings(hunks, decision, quoting.mark)),
         )
 
@@ -177,7 +171,8 @@ def _findings(hunks: Sequence[Hunk], decision: Decision, mark: str) -> Iterator[
     for hunk, made in zip(hunks, decision.hunks, strict=True):
         for wording in made.wordings:
             text = as_item(wording.text, hunk.statements[-1].text)
-            problems = [] if hunk.is_front_matter else wording_problems(text, mark)
+            sources = [s.text for s in hunk.statements]
+            problems = [] if hunk.is_front_matter else wording_problems(text, mark, sources)
             yield from (f"wording {wording.number}: {problem}" for problem in problems)
 
 

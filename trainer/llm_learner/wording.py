@@ -30,6 +30,11 @@ def tidy(text: str) -> str:
     return _BULLET.sub("", " ".join(unicodedata.normalize("NFC", text).split()))
 
 
+def markup(text: str) -> frozenset[str]:
+    """Return what of a text means something to a page's reader or to a merge, and nothing in a sentence."""
+    return frozenset(match[0] for match in _MARKUP.finditer(tidy(text)))
+
+
 def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
     """Yield why a tidy text cannot be a lesson, in sentences; `mark` is that of the question's data."""
     if not any(map(str.isalpha, text)):

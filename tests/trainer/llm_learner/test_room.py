@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from trainer.asking.question import Prompt
-from trainer.llm_learner.room import LEAST, room
+from trainer.asking.question import Prompt, Question
+from trainer.llm_learner.room import LEAST, MARKS, fits, room
 from xpstore.model import Frozen
 
 
@@ -25,3 +25,12 @@ def test_instructions_and_answer_take_room():
 
 def test_there_is_always_room_for_something():
     assert left(100) == LEAST
+
+
+def test_what_fills_the_room_fits_and_a_token_more_does_not():
+    def asked(tokens: int) -> Question[Word]:
+        return Question("extract", "", Prompt("p", 1, "Say."), "错" * tokens, Word, 100)
+
+    tokens = left(2_000, system="Say.") + MARKS
+    assert fits(asked(tokens), 2_000)
+    assert not fits(asked(tokens + 1), 2_000)
