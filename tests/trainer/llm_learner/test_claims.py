@@ -39,8 +39,8 @@ def test_a_wording_has_the_bullet_of_what_it_stands_for(text, like, item):
     ],
 )
 def test_what_is_no_statement_is_named(text, why):
-    assert why in " ".join(wording_problems(text, "mark0"))
-    assert list(wording_problems("- a\n  - b", "mark0")) == []
+    assert why in " ".join(wording_problems(text, "mark0", ()))
+    assert list(wording_problems("- a\n  - b", "mark0", ())) == []
 
 
 def test_a_claim_has_the_words_of_the_number_it_leads_to():
@@ -53,3 +53,9 @@ def test_a_claim_has_the_words_of_the_number_it_leads_to():
 def test_a_plain_line_hides_nothing(text):
     assert is_plain("Seen twice.", "0f0f")
     assert not is_plain(text, "0f0f")
+
+
+@pytest.mark.parametrize("text", ["- a b <!-- c -->", "- # a b", "- a ``` b", "- | a b"])
+def test_a_wording_has_no_markup_but_that_of_its_sources(text: str):
+    assert "nothing that it stands for has" in " ".join(wording_problems(text, "mark0", ["- a", "- b"]))
+    assert list(wording_problems(text, "mark0", ["- a", text])) == []
