@@ -18,7 +18,7 @@ from trainer.asking.question import AskError, Question
 from trainer.asking.quoting import Quoting
 from trainer.errors import NothingToNoteError
 from trainer.llm_learner.room import CONTEXT, room
-from trainer.llm_learner.transcript import clipped, is_quoted, transcript, whole_text
+from trainer.llm_learner.transcript import clipped, is_quoted, is_short, transcript, whole_text
 from trainer.llm_learner.wording import is_name, name_of, tidy
 from trainer.suite import LABELS
 from xpstore.model import Frozen
@@ -198,7 +198,8 @@ class _Reading:
     def _invented(self, note: Note) -> Iterator[str]:
         for finding in note.findings:
             if not is_quoted(finding.quote, self.whole):
-                yield f"the quote {finding.quote!r} does not occur in the transcript"
+                what = "is too short to be looked up" if is_short(finding.quote) else "does not occur"
+                yield f"the quote {finding.quote!r} {what} in the transcript"
 
     def _holds(self, finding: Finding) -> bool:
         return bool(tidy(finding.what)) and is_quoted(finding.quote, self.whole)

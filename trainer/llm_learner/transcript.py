@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MIN_QUOTE = 6
 """Letters and digits that a quote has at least: less occurs by chance. A shorter one counts where it is a
-whole text."""
+whole text. Wide ones, of which one is about a word, count twice."""
 _CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64)  # tokens that a text keeps, tried in turn
 _MARK = 16  # tokens of the mark: a text is not shortened for less
 _LABEL = 64
@@ -87,10 +87,23 @@ def clipped(text: str, cap: int) -> str:
 
 def is_quoted(quote: str, text: str) -> bool:
     """Say whether a quote stands in a text letter by letter; case, spaces, kinds of quotation marks aside."""
-    wanted = _folded(quote).strip("\"'.… ")
-    if sum(c.isalnum() for c in wanted) < MIN_QUOTE:
-        return bool(wanted) and wanted in {_folded(line.partition(": ")[2]) for line in text.split("\n")}
+    wanted = _bare(quote)
+    if _length(wanted) < MIN_QUOTE:
+        return bool(wanted) and wanted in {_bare(line.partition(": ")[2]) for line in text.split("\n")}
     return wanted in _haystack(text)
+
+
+def is_short(quote: str) -> bool:
+    """Say whether a quote is so short that it has to be a whole text."""
+    return _length(quote) < MIN_QUOTE
+
+
+def _bare(text: str) -> str:
+    return _folded(text).strip("\"'.… ")
+
+
+def _length(text: str) -> int:
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in text if c.isalnum())
 
 
 @dataclass(frozen=True, slots=True)

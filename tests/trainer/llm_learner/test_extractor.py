@@ -127,6 +127,12 @@ def test_all_data_stands_between_marks():
     assert chat.content.endswith(f"{mark} transcript>>>")
 
 
+def test_of_a_quote_that_is_too_short_that_is_said():
+    short = note(finding("order"), finding("Your order is cancelled."))
+    _, chat = extract(notes(short), notes(short))
+    assert "'order' is too short to be looked up" in chat.complaint
+
+
 def test_an_invented_quote_is_asked_about_once_and_then_left_out():
     made_up = note(finding("The user was very angry."), finding("Your order is cancelled."))
     (found,), chat = extract(notes(made_up), notes(made_up))

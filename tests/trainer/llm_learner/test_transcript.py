@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.trainer.llm_learner.talk import call, say
 from trainer.asking.budget import tokens_of
 from trainer.domain import Message
-from trainer.llm_learner.transcript import is_quoted, transcript, whole_text
+from trainer.llm_learner.transcript import is_quoted, is_short, transcript, whole_text
 
 PLENTY = 1_000_000
 NUMBER = re.compile(r"^\[(\d+)\]", re.MULTILINE)
@@ -108,9 +108,19 @@ def test_a_quote_stands_in_the_transcript_word_by_word(quote: str, *, found: boo
 
 def test_a_short_quote_counts_where_it_is_a_whole_text():
     text = whole_text((say("user", "Yes."), say("user", "好的"), say("assistant", "yesterday")))
-    assert is_quoted("yes", text) is False
-    assert is_quoted("Yes.", text) is False  # the point is taken off the quote
+    assert is_quoted("yes", text)
+    assert is_quoted("Yes.", text)
+    assert not is_quoted("day.", text)
     assert is_quoted("好的", text)
+
+
+def test_of_a_script_without_spaces_three_characters_are_enough_within_a_text():
+    text = whole_text((say("assistant", "我马上办理了退款手续"),))
+    assert is_quoted("马上办", text)
+    assert not is_quoted("马上", text)
+    assert is_short("马上")
+    assert is_short("order")
+    assert not is_short("马上办")
 
 
 def test_other_quotation_marks_are_the_same():
