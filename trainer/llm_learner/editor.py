@@ -154,6 +154,9 @@ def _nothing(
     said = _fit(answer.nothing, editing) or "the model proposed nothing on it"
     shown = {a.rollout.id for a in editing.trials}
     why = {a.rollout.id: said if a.rollout.id in shown else _unread(a) for a in analyses}
+    uncited = next((d.why for d in dropped if d.why and not editing.cited(d.edit)), "")
+    if uncited:  # by a trial that there is, so it may be about any
+        why |= dict.fromkeys(shown, f"a lesson was refused: {uncited}"[:LONGEST])
     for edit, problems in dropped:
         reason = f"its lesson was refused: {problems}" if problems else _fit(edit.rationale, editing) or said
         why |= {a.rollout.id: reason[:LONGEST] for a in editing.cited(edit)}

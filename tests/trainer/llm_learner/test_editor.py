@@ -52,6 +52,11 @@ def test_a_skipped_edit_is_a_reason_too():
     assert set(result.nothing.values()) == {"Too little evidence.", "the model proposed nothing on it"}
 
 
+def test_a_refused_edit_that_cites_no_trial_is_the_reason_of_all():
+    result, _ = propose(edits(edit(trials=[])), edits(edit(trials=[])))
+    assert set(result.nothing.values()) == {"a lesson was refused: it cites no trial"}
+
+
 def test_neither_edit_nor_reason_is_asked_about():
     _, chat = propose(edits(), edits(nothing="Fine."))
     assert "neither an edit nor a reason" in chat.complaint
