@@ -60,7 +60,7 @@ class RubricJudge:
 
     asker: Asker
     context_tokens: int = CONTEXT
-    """What a question and its answer may have: a longer transcript is cut, and quotes from all of it count."""
+    """What a question and its answer may have. A longer transcript is cut; quotes from all of it count."""
     salt: str = ""
     """Of the marks around quoted data, such as the store's id."""
 
