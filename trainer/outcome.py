@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.patch_merge import SAID
@@ -31,6 +31,8 @@ class Outcome:
     planned: Planned
     nothing: dict[str, str]
     """Rollout id → why nothing was learned from it."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """Rollout id → why all edits that cite it wait for a decision."""
 
     @classmethod
     def of(
@@ -42,7 +44,7 @@ class Outcome:
     ) -> Outcome:
         """Return what came of these analyses."""
         nothing = _nothing(done, edits, missed) | _said_already(done, edits, planned.plan)
-        return cls(edits, tuple(missed), planned, nothing)
+        return cls(edits, tuple(missed), planned, nothing, _refused(done, edits, planned.plan))
 
     @property
     def metadata(self) -> dict[str, JsonValue]:
@@ -85,3 +87,17 @@ def _said_already(
     learned = {r for g in used for r in g.rollouts}
     why = {r: str(idle.get(g.id, SAID)) for g in edits.gradients for r in g.rollouts if r not in learned}
     return {a.rollout.id: why[a.rollout.id] for a in done if a.rollout.id in why}
+
+
+def _refused(done: Sequence[RolloutAnalysis], edits: EditResult, plan: PolicyUpdatePlan) -> dict[str, str]:
+    """Return a reason for every analysed rollout all of whose edits were refused when they were merged."""
+    found = plan.metadata.get("refused")
+    refused = found if isinstance(found, dict) else {}
+    used = {r for g in edits.gradients if g.target_experience_name not in refused for r in g.rollouts}
+    why = {
+        rollout: f"its edit of {name} was refused: {refused[name]}"
+        for g in edits.gradients
+        if (name := g.target_experience_name) in refused
+        for rollout in g.rollouts
+    }
+    return {a.rollout.id: why[a.rollout.id] for a in done if a.rollout.id in why.keys() - used}

@@ -55,7 +55,13 @@ def test_every_rollout_is_cited_failed_or_taught_nothing_for_a_reason():
         rollout("dull").id: "it is dull",
         rollout("mute").id: NO_LESSON,
     }
+    assert made.waiting == {rollout("b").id: "its edit of b was refused: no"}
     assert [f.case for f in made.missed] == ["bad"]
+
+
+def test_a_rollout_with_one_edit_that_stands_does_not_wait():
+    made = outcome(["a"], [edit("a", "a"), edit("b", "a")], ["a"], refused=["b"])
+    assert (made.waiting, made.nothing) == ({}, {})
 
 
 def test_what_plan_and_result_say_is_joined():

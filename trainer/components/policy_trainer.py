@@ -61,7 +61,7 @@ class BatchPolicyTrainer:
             plans=planned.result.plans,
             apply_result=planned.result,
             failures=(*received.refused, *failures, *missed),
-            nothing=outcome.nothing,
+            nothing=outcome.waiting | outcome.nothing,
             already=received.already,
             left=received.left,
             metadata=outcome.metadata,

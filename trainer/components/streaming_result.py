@@ -47,13 +47,15 @@ def part_of(
     own = analysis.rollout.id
     applied = _applied([outcome.planned.result for outcome in outcomes])
     missed = (f for outcome in outcomes for f in outcome.missed if f.rollout == own)
+    plans = tuple(plan for plan in applied.plans if _cites(plan, own))
+    why = nothing.get(own) or ("" if plans else outcomes[-1].waiting.get(own, ""))
     return RolloutTrainingResult(
         analyses=(analysis,),
         gradients=tuple(g for outcome in outcomes for g in outcome.edits.gradients if own in g.rollouts),
-        plans=tuple(plan for plan in applied.plans if _cites(plan, own)),
+        plans=plans,
         apply_result=applied,
         failures=(*recalled, *missed),
-        nothing={own: nothing[own]} if own in nothing else {},
+        nothing={own: why} if why else {},
         metadata=outcomes[-1].metadata,
     )
 

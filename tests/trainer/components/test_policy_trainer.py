@@ -160,5 +160,6 @@ def test_a_rollout_whose_edits_change_nothing_has_taught_nothing():
     assert result.nothing == {
         rollout("known").id: "the pages say already what it teaches",
         rollout("left").id: "left out: twice",
+        rollout("odd").id: "its edit of odd was refused: odd",
     }
     assert [i.target_experience_name for p in result.plans for i in p.items] == ["new"]
