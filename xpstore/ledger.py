@@ -6,6 +6,7 @@ A rollout's state is a fold over its events; they have no order in time, so that
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from xpstore import evidence
 from xpstore.errors import FormatError
@@ -13,6 +14,7 @@ from xpstore.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from xpstore.git import Repo
     from xpstore.location import Location
 
 Event = dict[str, object]
@@ -20,7 +22,7 @@ Event = dict[str, object]
 
 KNOWN = 50_000
 """As many rollouts' events are remembered, about 60 MB: a stream asks for all of them again and again."""
-_known: dict[str, list[tuple[str, list[Event]]]] = {}  # by tree: what has one id is the same
+_known: WeakKeyDictionary[Repo, dict[str, list[tuple[str, list[Event]]]]] = WeakKeyDictionary()  # by tree
 
 
 def ledgers(loc: Location) -> Iterator[tuple[str, Sequence[Event]]]:
@@ -28,16 +30,17 @@ def ledgers(loc: Location) -> Iterator[tuple[str, Sequence[Event]]]:
 
     Raises FormatError for a file that is no event.
     """
+    known = _known.setdefault(loc.repo, {})
     tip = evidence.tip(loc)
     tree = loc.repo.commit(tip).tree if tip else ""
     for shard in loc.repo.children(tree, "ledger") if tree else ():
-        rows = _known.get(shard.id)
+        rows = known.get(shard.id)
         if rows is None:
             rows = list(_rows(loc, tree, f"ledger/{shard.name}"))
-            if sum(map(len, list(_known.values()))) + len(rows) > KNOWN:
-                _known.clear()
+            if sum(map(len, known.values())) + len(rows) > KNOWN:
+                known.clear()
             if len(rows) <= KNOWN:
-                _known[shard.id] = rows
+                known[shard.id] = rows
         yield from rows
 
 

@@ -119,7 +119,15 @@ def test_no_verb_runs_a_program_that_a_copied_repository_names(store, xp, ran, t
         *READING,
         *(("log", "--experience", PAGE), ("log", "-S", "order"), ("blame", PAGE), ("repair",)),
         *(("train", file), ("train", file, "--branch", "main"), ("land", "train/x"), ("resolve", "train/x")),
-        *(("deprecate", PAGE), ("revert", "HEAD"), ("archive", PAGE), ("promote", PAGE), ("maintain",)),
+        *(
+            ("deprecate", PAGE),
+            ("revert", "HEAD"),
+            ("archive", PAGE),
+            ("promote", PAGE),
+            ("maintain",),
+            ("inbox", "list"),
+            ("inbox", "retry"),
+        ),
     ]
     for verb in fine:
         answer = xp(store, *verb)

@@ -70,16 +70,16 @@ def test_an_event_of_nobody_is_an_error(tmp_path, event):
 
 def test_only_what_changed_is_read_again_and_not_too_much_is_remembered(tmp_path, monkeypatch):
     loc = make_store(tmp_path)
-    monkeypatch.setattr(ledger, "_known", {})
     ids = [f"{number:02x}" * 10 for number in range(8)]
     evidence.write(loc, [evidence.ledger_file(i, RECEIVED) for i in ids], "Test")
     first = dict(ledgers(loc))
-    assert len(ledger._known) == 8
+    known = ledger._known[loc.repo]
+    assert len(known) == 8
     evidence.write(loc, [evidence.ledger_file(ids[3], NOTHING)], "Test")
     second = dict(ledgers(loc))
     assert [i for i in ids if second[i] is not first[i]] == [ids[3]]
     assert second[ids[3]] == evidence.ledger(loc, ids[3])
     monkeypatch.setattr(ledger, "KNOWN", 5)
-    ledger._known.clear()
+    known.clear()
     assert dict(ledgers(loc)) == second
-    assert len(ledger._known) <= 5
+    assert len(known) <= 5
