@@ -89,15 +89,17 @@ def _learn(  # noqa: PLR0913  # the options with DIR
 
     import asyncio
 
+    from trainer.components.streaming_trainer import StreamingPolicyTrainerConfig
     from trainer.drop_folder import DropFolder
     from trainer.streaming import get_streaming_policy_trainer
-    from trainer.watch_folder import watch_folder
+    from trainer.watch_folder import AT_ONCE, watch_folder
 
-    files = DropFolder(app.cwd / folder)
+    files = DropFolder((app.cwd / folder).resolve())
+    config = StreamingPolicyTrainerConfig(max_gradients_per_update=AT_ONCE)  # a file is there at once
 
     async def work() -> None:
         async with get_streaming_policy_trainer(
-            app.cwd, store=app.store, branch=branch, choice=choice
+            app.cwd, store=app.store, branch=branch, choice=choice, config=config
         ) as trainer:
             if once:
                 await trainer.recover()
