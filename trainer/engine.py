@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from trainer.domain import EditResult, RolloutFailure
 from trainer.errors import ComponentError, CutOffError
 from trainer.plan_parts import refused_parts
+from xpstore.errors import XpError
 from xpstore.plan import PolicyApplyResult, PolicyUpdatePlan, RolloutRef
 
 if TYPE_CHECKING:
@@ -220,9 +221,14 @@ def _failure(rollout: Rollout, error: Exception, stage: str = "analyze") -> Roll
             "rollout": rollout.id,
             "case": rollout.case.name,
             "stage": stage,
-            "error": f"{type(error).__name__}: {error}",
+            "error": f"{type(error).__name__}: {error}{_advice(error)}",
         }
     )
+
+
+def _advice(error: Exception) -> str:
+    """Return what a person can do about it, as the end of a sentence; "" where the error does not say."""
+    return f" ({error.hint})" if isinstance(error, XpError) and error.hint else ""
 
 
 def joined_edits(results: Sequence[EditResult], fresh: Collection[str]) -> EditResult:

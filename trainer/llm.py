@@ -46,6 +46,7 @@ LONGEST_WAIT = 120.0
 SHORTEST_KEY = 8
 """Characters of a key that is looked for in what comes back; shorter ones are words like `none`."""
 _TRANSIENT = frozenset({408, 409, 425, 429})
+MOST_PORT = 65_535
 MOST_SAID = 4_000
 """Characters of an error's body that are looked through for what the endpoint cannot read."""
 _OPENAI = "https://api.openai.com/v1"
@@ -74,7 +75,8 @@ class Endpoint:
             url = httpx2.URL(self.base_url or _OPENAI)
         except httpx2.InvalidURL:
             return httpx2.URL("")
-        return url if url.scheme in {"http", "https"} and url.host else httpx2.URL("")
+        is_one = url.scheme in {"http", "https"} and url.host and (url.port or 0) <= MOST_PORT
+        return url if is_one else httpx2.URL("")
 
     @property
     def host(self) -> str:
@@ -140,15 +142,45 @@ def check_trusted(settings: LlmSettings, environ: Mapping[str, str] = os.environ
 
 @cache
 def _certificates() -> SSLContext:
-    """Return what connections are checked against. Reading it takes longer than anything else in a client."""
-    return httpx2.create_ssl_context()
+    """Return what connections are checked against. Reading it takes longer than anything else in a client.
+
+    Raises UsageError where the environment names certificates that cannot be read.
+    """
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # a file that is not there, or that has no certificates
+        raise UsageError(
+            f"the certificates to check endpoints against cannot be read: {error.strerror or error}",
+            hint="SSL_CERT_FILE and SSL_CERT_DIR, where they are set, name them",
+        ) from error
+
+
+def _http(endpoint: Endpoint) -> httpx2.AsyncClient:
+    """Return what sends. Raises UsageError where the environment names a proxy that is none."""
+    try:
+        return openai.DefaultAsyncHttpxClient(
+            follow_redirects=False,  # questions and keys go to nobody else
+            mounts=_NO_PROXY if endpoint.is_local else None,
+            trust_env=not endpoint.is_local,  # what it says of proxies is not even read
+            verify=_certificates(),
+        )
+    except (ValueError, httpx2.InvalidURL, ImportError) as error:
+        raise UsageError(
+            f"a proxy that the environment names cannot be used: {excerpt(str(error))}",
+            hint="see HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY",
+        ) from error
+
+
+def _text(response: httpx2.Response) -> str:
+    """Return the body: JSON is UTF-8, whatever an endpoint calls it."""
+    return response.content.decode("utf-8-sig", "replace")
 
 
 class OpenAIChat(Chat, Embedder):
     """An endpoint, open as long as the context lasts."""
 
     def __init__(self, settings: LlmSettings) -> None:
-        """Raise UsageError as `endpoint_of`."""
+        """Raise UsageError as `endpoint_of`, and for a proxy or certificates that cannot be used."""
         self._settings = settings
         self._endpoint = endpoint_of(settings)
         self._client = openai.AsyncOpenAI(
@@ -156,11 +188,7 @@ class OpenAIChat(Chat, Embedder):
             base_url=self._endpoint.base_url or _OPENAI,  # what was checked, whatever the client would read
             timeout=settings.timeout,
             max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False,  # questions and keys go to nobody else
-                mounts=_NO_PROXY if self._endpoint.is_local else None,
-                verify=_certificates(),
-            ),
+            http_client=_http(self._endpoint),
         )
 
     @property
@@ -208,7 +236,7 @@ class OpenAIChat(Chat, Embedder):
         try:
             async with asyncio.timeout(self._settings.timeout):
                 response = await self._client.post(path, cast_to=httpx2.Response, body=body)
-                text = self._endpoint.scrubbed(response.text)
+                text = self._endpoint.scrubbed(_text(response))
         except (TimeoutError, openai.APITimeoutError):
             why = f"{host} did not answer within {self._settings.timeout:g} s"
             raise _Failed("timeout", why) from None
@@ -231,7 +259,7 @@ class OpenAIChat(Chat, Embedder):
 
     def _status_error(self, error: openai.APIStatusError) -> _Failed:
         status, headers = error.status_code, error.response.headers
-        said = self._endpoint.scrubbed(reported(self._endpoint.scrubbed(error.response.text)))
+        said = self._endpoint.scrubbed(reported(self._endpoint.scrubbed(_text(error.response))))
         return _Failed(
             "http",
             f"{self._endpoint.host} answered {status}: {excerpt(said)}",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from trainer.asking.open import check_settings
 from trainer.asking.tape import Tape
 from xpstore.applying import OFFLINE
-from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,10 +38,9 @@ class ModelChoice:
         return Tape(folder, replays=self.replay is not None) if folder else None
 
     def settings(self, config: StoreConfig) -> LlmSettings:
-        """Return the store's settings with this model. Raises UsageError where none is named."""
+        """Return the store's settings with this model. Raises UsageError as `check_settings`."""
         settings = replace(config.llm, model=self.model or config.llm.model)
-        if not settings.model:
-            raise UsageError("no model is named", hint='--model NAME, or `[llm] model = "NAME"` in xp.toml')
+        check_settings(settings)
         return settings
 
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.trainer.doubles import CaseEditor, FixedPolicy, NoteTaker, page, rollout
+from trainer.asking.question import AskError
 from trainer.components.gradient_estimator import ExperienceGradientEstimator
 from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
 from trainer.components.policy_updater import DryRunPolicyUpdater
@@ -42,6 +43,17 @@ def test_one_rollout_that_cannot_be_analysed_is_data():
     assert [a.rollout.id for a in done] == [good.id]
     assert [(f.rollout, f.stage) for f in failures] == [(broken.id, "analyze")]
     assert "cannot read this one" in failures[0].error
+
+
+def test_what_can_be_done_about_a_failure_is_part_of_it():
+    class Spent(NoteTaker):
+        async def extract(self, *_):
+            raise AskError("budget", "it is not enough", hint="raise it")
+
+    _, (failure,) = asyncio.run(
+        engine(analyzer=TrajectoryRolloutAnalyzer(Spent())).analyze([rollout("refund")], CONTEXT)
+    )
+    assert failure.error == "AskError: it is not enough (raise it)"
 
 
 def test_analysis_is_parallel_and_bounded():

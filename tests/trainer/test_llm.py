@@ -4,6 +4,7 @@ import asyncio
 import time
 from email.utils import formatdate
 
+import httpx2
 import pytest
 
 from tests.llm_server import Fault, LlmServer, Reply, Seen
@@ -87,6 +88,7 @@ def test_settings_win_over_the_environment(settings, environ, base_url, key, is_
         ({"base_url": "ftp://a.example"}, {"OPENAI_API_KEY": KEY}, "is not one of the web"),
         ({"base_url": "a.example/v1"}, {"OPENAI_API_KEY": KEY}, "is not one of the web"),
         ({"base_url": "http://[::1"}, {"OPENAI_API_KEY": KEY}, "is not one of the web"),
+        ({"base_url": "http://127.0.0.1:99999/v1"}, {}, "is not one of the web"),
         ({}, {"OPENAI_API_KEY": "schlüssel-zum-modell"}, "OPENAI_API_KEY is not a key"),
         ({}, {"OPENAI_API_KEY": "two\nlines-of-secret"}, "OPENAI_API_KEY is not a key"),
     ],
@@ -137,6 +139,37 @@ def test_a_message_goes_out_as_the_protocol_has_it(llm_server):
     assert seen.messages[2]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"id": 1}'}
     assert (seen.messages[3]["tool_call_id"], seen.messages[3]["content"]) == ("c1", "found �")
     assert seen.path == "/v1/chat/completions"
+
+
+PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+
+
+def test_a_proxy_that_is_none_is_told_where_one_is_asked(llm_server, monkeypatch):
+    for name in PROXIES:
+        monkeypatch.setenv(name, "nonsense://proxy")
+    llm_server.on("act", "Hello.")
+    assert chat(settings_of(llm_server)).text == "Hello."
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(UsageError, match="a proxy that the environment names cannot be used") as caught:
+        OpenAIChat(LlmSettings(model="m"))
+    assert "ALL_PROXY" in caught.value.hint
+
+
+def test_certificates_that_are_not_there_are_told(llm_server, monkeypatch, tmp_path):
+    llm._certificates.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    with pytest.raises(UsageError, match="certificates") as caught:
+        OpenAIChat(settings_of(llm_server))
+    assert "SSL_CERT_FILE" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["hex", "rot13", "utf-16", "idna", "latin-1", "none-such"])
+def test_json_is_utf_8_whatever_an_endpoint_calls_it(kind):
+    text = '{"error": "größer"}'
+    response = httpx2.Response(
+        400, headers={"Content-Type": f"application/json; charset={kind}"}, content=text.encode("utf-8-sig")
+    )
+    assert llm._text(response) == text
 
 
 def test_no_proxy_is_asked_for_this_machine(llm_server, monkeypatch):

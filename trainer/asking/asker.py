@@ -192,9 +192,11 @@ class ModelAsker(Asker):
         try:
             async with self.budget.call(self.budget.most(request)):
                 reply = await self._chat.chat(request)
-                if self._tape:
-                    reply = self._tape.keep(request, reply)
-                self._count(request, reply)
+                try:
+                    if self._tape:
+                        reply = self._tape.keep(request, reply)
+                finally:  # it is paid for, also where it cannot be recorded
+                    self._count(request, reply)
         except AskError as error:
             if self._tape:
                 self._tape.keep_error(request, error)

@@ -39,12 +39,10 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
     on record there. `budget` and `abilities`: of a run that opens its model in several places. `cache`:
     where embeddings are kept. A tape that replays needs no endpoint, and no answers on record.
 
-    Raises UsageError where no model is named, the endpoint has no key, or xp.toml alone says where it goes.
+    Raises UsageError as `check_settings`, and where the endpoint has no key, or xp.toml alone says where it
+    goes.
     """
-    if not settings.model:
-        raise UsageError(
-            "no model is named", hint='write `model = "…"` into [llm] of xp.toml, or give --model'
-        )
+    check_settings(settings)
     budget = budget or Budget(settings)
     if tape is not None and tape.replays:
         yield ModelAsker(tape, settings, budget, vectors=_vectors(tape, settings, budget, None), tape=tape)
@@ -66,6 +64,19 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
         finally:  # what was paid for is kept, however the run ends
             if vectors:
                 vectors.save()
+
+
+def check_settings(settings: LlmSettings) -> None:
+    """Raise UsageError where no model is named, or its name cannot be one, or a limit would limit nothing."""
+    if not settings.model.strip():
+        raise UsageError("no model is named", hint='--model NAME, or `model = "NAME"` below [llm] in xp.toml')
+    if not settings.model.isprintable():
+        raise UsageError(f"{settings.model!a} is no name of a model: it has characters that no name has")
+    if settings.max_cost_per_run and not (settings.prompt_price or settings.completion_price):
+        raise UsageError(
+            "max_cost_per_run in [llm] of xp.toml limits nothing: there are no prices to count with",
+            hint="set prompt_price and completion_price there, per million tokens; or max_tokens_per_run",
+        )
 
 
 def check_trusted(settings: LlmSettings, tape: Tape | None = None) -> None:

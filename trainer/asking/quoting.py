@@ -15,6 +15,8 @@ from xpstore.redact import Redactor
 
 EXCERPT = 200
 """Characters of somebody else's text that an error shows."""
+MOST_READ = 20_000
+"""Characters of it that are looked through for secrets."""
 LENGTH = 20
 """Hex digits of a mark: 80 bits."""
 _LABEL = re.compile(r"[^\w .,:#/-]+")
@@ -52,5 +54,6 @@ def visible(text: str) -> str:
 
 def excerpt(text: str) -> str:
     """Return the beginning of somebody else's text, for an error: one line, secrets masked."""
-    line = " ".join(visible(Redactor().redact_text(text)).split())
+    # an endpoint may send megabytes; no secret that begins in the excerpt ends after what is looked through
+    line = " ".join(visible(Redactor().redact_text(text.lstrip()[:MOST_READ])).split())
     return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"

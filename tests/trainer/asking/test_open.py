@@ -26,6 +26,25 @@ def test_a_model_must_be_named():
     assert "--model" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"model": "  "}, "no model is named"),
+        ({"model": "m\n"}, "no name of a model"),
+        ({"model": "m\udcff"}, r"'m\\udcff' is no name of a model"),
+        ({"max_cost_per_run": 1.0}, "limits nothing"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_told_before_anything_is_asked(changes, why):
+    with pytest.raises(UsageError, match=why):
+        opened(LlmSettings(**{"model": "m", "base_url": "http://127.0.0.1:1/v1", **changes}))
+
+
+def test_one_price_is_enough_to_count_with():
+    settings = LlmSettings(model="m", base_url="http://127.0.0.1:1/v1", max_cost_per_run=1, prompt_price=1)
+    assert opened(settings).model == "m"
+
+
 def test_an_endpoint_elsewhere_needs_a_key():
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
         opened(LlmSettings(model="m"))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,3 +48,9 @@ def test_an_excerpt_is_one_line_without_secrets():
     long = excerpt("x\n\ty " * 200)
     assert (len(long), long[:4], long[-1]) == (EXCERPT, "x y ", "…")
     assert excerpt("password = hunter2!abc \u202e") == "password = <secret:password-1> \\u{202e}"
+
+
+def test_an_excerpt_of_megabytes_is_made_at_once():
+    started = time.process_time()
+    assert len(excerpt("\n" * 99_999 + "x" * 5_000_000)) == EXCERPT
+    assert time.process_time() - started < 2

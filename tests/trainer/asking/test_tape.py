@@ -8,6 +8,7 @@ import pytest
 
 from tests.llm_server import Fault, Reply
 from tests.trainer.asking.questions import GOOD, Lesson, ask_all, question, settings_of
+from trainer.asking.budget import Budget
 from trainer.asking.chat import ChatReply, ChatRequest, Message, ToolCall
 from trainer.asking.open import open_asker
 from trainer.asking.question import AskError
@@ -138,6 +139,22 @@ def test_a_disk_that_says_no_ends_the_run_not_the_recording(llm_server, tmp_path
     (tmp_path / "gone").rmdir()
     with pytest.raises(RepositoryError, match="extract-"):
         ask_all(settings_of(llm_server), [question()], tape=tape)
+
+
+def test_an_answer_that_cannot_be_recorded_is_paid_for_all_the_same(llm_server, tmp_path):
+    llm_server.on("extract", GOOD)
+    settings = settings_of(llm_server)
+    budget = Budget(settings)
+    tape = Tape(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    async def run():
+        async with open_asker(settings, tape=tape, budget=budget) as asker:
+            await asker.ask(question())
+
+    with pytest.raises(RepositoryError, match="extract-"):
+        asyncio.run(run())
+    assert budget.total.calls == 1
 
 
 def test_a_success_takes_the_place_of_a_failure(llm_server, tmp_path):
