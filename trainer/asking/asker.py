@@ -191,6 +191,8 @@ class ModelAsker(Asker):
             return reply
         try:
             async with self.budget.call(self.budget.most(request)):
+                if self._tape:
+                    self._tape.check_whole()
                 reply = await self._chat.chat(request)
                 try:
                     if self._tape:

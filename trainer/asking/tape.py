@@ -62,6 +62,7 @@ class Tape(Chat, Embedder):
         self.replays = replays
         """Whether replies come from the folder and nothing else."""
         self._folder = folder
+        self._broken: RepositoryError | None = None
         if replays and not folder.is_dir():
             raise UsageError(f"there is no recording in {folder}", hint="--record DIR makes one")
         if not replays:
@@ -106,6 +107,11 @@ class Tape(Chat, Embedder):
             ) from None
         except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
             raise AskError("replay", f"{file} is not a recording: {type(error).__name__}") from error
+
+    def check_whole(self) -> None:
+        """Raise RepositoryError where something could not be recorded: what is asked now would be wasted."""
+        if self._broken:
+            raise RepositoryError(self._broken.message, hint=self._broken.hint)
 
     def keep(self, request: ChatRequest, reply: ChatReply) -> ChatReply:
         """Record a reply; return it masked, as a replay will: both runs come to the same.
@@ -164,7 +170,11 @@ class Tape(Chat, Embedder):
     def _write(self, request: ChatRequest, kind: str, came: JsonValue) -> JsonValue:
         asked = request.model_dump(mode="json", exclude={"omit", "response_format"}, exclude_defaults=True)
         masked = Redactor().redact_json({"request": asked, kind: came})
-        _put(self._file(request), json.dumps(masked, ensure_ascii=False, indent=1))
+        try:
+            _put(self._file(request), json.dumps(masked, ensure_ascii=False, indent=1))
+        except RepositoryError as error:
+            self._broken = error
+            raise
         return masked[kind] if isinstance(masked, dict) else None
 
     def _vector_file(self, key: bytes) -> Path:

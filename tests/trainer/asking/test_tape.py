@@ -150,11 +150,13 @@ def test_an_answer_that_cannot_be_recorded_is_paid_for_all_the_same(llm_server, 
 
     async def run():
         async with open_asker(settings, tape=tape, budget=budget) as asker:
-            await asker.ask(question())
+            for text in ("talk 1", "talk 2"):
+                with pytest.raises(RepositoryError, match="extract-"):
+                    await asker.ask(question(text))
 
-    with pytest.raises(RepositoryError, match="extract-"):
-        asyncio.run(run())
+    asyncio.run(run())
     assert budget.total.calls == 1
+    assert llm_server.counts["extract"] == 1  # nothing is asked that cannot be recorded either
 
 
 def test_a_success_takes_the_place_of_a_failure(llm_server, tmp_path):
