@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from contextlib import contextmanager
 from itertools import count
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 # Tests start many Pythons: where those may not keep what they compile, each compiles the program anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A shell starts what runs behind it deaf to Ctrl-C: tests that press it would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The workers of the suite use all processors already; threads for small matrices only wait for each other.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
