@@ -135,3 +135,25 @@ def test_what_a_merge_would_lose_is_not_lost(store, llm_server):
     report = store.asks(llm_server).train("few.jsonl")
     pages = store.pages(report["branch"])
     assert all(LESSONS[name] in pages[name] for name in FEW)
+
+
+def test_where_no_quote_is_true_the_next_run_asks_again_and_learns(store, llm_server):
+    def invented(seen):
+        answer = extract(seen)
+        return {
+            **answer,
+            "notes": [
+                {**note, "findings": [{**f, "quote": "nobody said this"} for f in note["findings"]]}
+                for note in answer["notes"]
+            ],
+        }
+
+    teach(llm_server).on("extract", invented)
+    report = store.asks(llm_server).train("few.jsonl", code=1)
+    assert {row["error"].partition(", also")[0] for row in report["failures"]} == {
+        "AskError: the model's answer is wrong"
+    }
+    assert report["model"]["stages"]["extract"]["failures"] == {"wrong": len(report["failures"])}
+    teach(llm_server)
+    again = store.train("few.jsonl")
+    assert (again["failures"], set(store.pages(again["branch"]))) == ([], set(FEW))

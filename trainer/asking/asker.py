@@ -39,6 +39,10 @@ SHOWN = 4_000
 """Characters of a wrong answer that the model is shown again."""
 
 
+TOLD = 500
+"""Characters of what is wrong with an answer, in an error."""
+
+
 class _Wrong(Exception):  # noqa: N818  # it is not raised to callers
     """An answer that may be asked for again."""
 
@@ -141,7 +145,7 @@ class ModelAsker(Asker):
             self.budget.add_mended(question.stage, wrong.fault)
             request = _again(request, first, wrong)
             # what only the check says no to is better than no answer, where the question says so
-            usable = first if question.partial and wrong.fault == "wrong" else None
+            usable = first if wrong.fault == "wrong" and _stands(question, first) else None
         repaired = Usage(repaired=1)
         self.budget.add(question.stage, repaired)
         used += repaired
@@ -255,12 +259,17 @@ def _value(question: Question[T], reply: ChatReply, *, last: bool = False) -> T:
         problems = [str(error)]
     else:
         problems = list(question.check(value))
-        if problems and not (last and question.partial):
+        if problems and not (last and question.stands(value)):
             raise _Wrong("wrong", problems)
         return value
     if cut:
         raise _Wrong("length", [f"it was cut after {question.max_tokens} tokens; be much shorter"])
     raise _Wrong("form", problems)
+
+
+def _stands(question: Question[T], reply: ChatReply) -> bool:
+    """Return whether something of a reply of the form can be used."""
+    return question.stands(question.form.model_validate(find_object(reply.text)))
 
 
 def _failed(wrong: _Wrong, used: Usage) -> AskError:
@@ -271,4 +280,7 @@ def _failed(wrong: _Wrong, used: Usage) -> AskError:
         "form": "the model's answer is not of the form that was asked for, also after repair",
         "wrong": "the model's answer is wrong, also after repair",
     }[wrong.fault]
-    return AskError(wrong.fault, f"{why}: {wrong}", usage=used)
+    told = str(wrong)
+    return AskError(
+        wrong.fault, f"{why}: {told if len(told) <= TOLD else f'{told[: TOLD - 1]}…'}", usage=used
+    )

@@ -39,6 +39,16 @@ class Prompt:
     system: str
 
 
+def nothing(_: object) -> bool:
+    """Say that of an answer with something wrong in it nothing can be used."""
+    return False
+
+
+def anything(_: object) -> bool:
+    """Say that of any answer something can be used, be it only that it has nothing of use."""
+    return True
+
+
 def _nothing_wrong(_: object) -> Sequence[str]:
     return ()
 
@@ -58,9 +68,10 @@ class Question(Generic[T]):
     max_tokens: int
     check: Callable[[T], Sequence[str]] = field(default=_nothing_wrong)
     """What is wrong with an answer beyond its form, in sentences that the model is shown once."""
-    partial: bool = False
-    """Whether an answer is handed over though the check still says no after repair: the stage leaves out what
-    is wrong by itself, item by item, and says so. Else it is an AskError of fault `wrong`."""
+    stands: Callable[[T], bool] = field(default=nothing)
+    """Whether an answer is handed over though the check still says no after repair: something of it can be
+    used; the stage leaves out the rest, item by item, and says so. Else it is an AskError of fault `wrong`,
+    and nothing is kept: the next run asks anew."""
 
 
 @dataclass(frozen=True, slots=True)

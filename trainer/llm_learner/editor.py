@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.asking.budget import tokens_of
 from trainer.asking.prompts import prompt
-from trainer.asking.question import Question
+from trainer.asking.question import Question, anything
 from trainer.asking.quoting import Quoting
 from trainer.domain import EditResult
 from trainer.llm_learner.claims import learner_name
@@ -138,7 +138,7 @@ class LLMEditor:
             form=Edits,
             max_tokens=tokens,
             check=editing.findings,
-            partial=True,  # what is wrong after repair is left out, edit by edit
+            stands=anything,  # what is wrong after repair is left out, edit by edit
         )
         return question, editing
 

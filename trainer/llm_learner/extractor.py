@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 
 from trainer.asking.budget import tokens_of
 from trainer.asking.prompts import prompt
-from trainer.asking.question import AskError, Question
+from trainer.asking.question import Question
 from trainer.asking.quoting import Quoting
 from trainer.errors import NothingToNoteError
 from trainer.llm_learner.room import CONTEXT, room
@@ -88,17 +88,14 @@ class LLMExtractor:
     async def extract(self, rollout: Rollout, evaluation: RubricEvaluation | None) -> list[Trajectory]:
         """Return at most three notes.
 
-        Raises NothingToNoteError with the model's reason; AskError where it gives no answer, or one of which
-        nothing is left.
+        Raises NothingToNoteError with the model's reason; AskError where it gives no answer, or one of whose
+        notes none stands.
         """
         if not rollout.messages:
             raise NothingToNoteError("nothing was said or done in it")
         question, reading = self._question(rollout, evaluation)
         answer = (await self.asker.ask(question)).value
         kept = [note for note in answer.notes if not reading.doubts(note)]
-        if answer.notes and not kept:
-            why = "; ".join(reading.findings(answer))[:LONGEST]
-            raise AskError("wrong", f"no note of the model stands: {why}")
         if not kept:
             raise NothingToNoteError(_line(answer.nothing)[:LONGEST] or "the model found nothing to note")
         return [reading.trajectory(note, number, alone=len(kept) == 1) for number, note in enumerate(kept, 1)]
@@ -127,7 +124,7 @@ class LLMExtractor:
             form=Notes,
             max_tokens=tokens,
             check=reading.findings,
-            partial=True,  # what is wrong after repair is left out, note by note
+            stands=reading.stands,  # what is wrong after repair is left out, note by note
         )
         return question, reading
 
@@ -182,6 +179,10 @@ class _Reading:
             for number, note in enumerate(answer.notes, 1)
             for problem in (*self.doubts(note), *self._invented(note))
         ]
+
+    def stands(self, answer: Notes) -> bool:
+        """Return whether a note is left, or there never was one."""
+        return not answer.notes or any(not self.doubts(note) for note in answer.notes)
 
     def doubts(self, note: Note) -> list[str]:
         """Return why a note as a whole cannot be kept."""

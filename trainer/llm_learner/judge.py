@@ -14,7 +14,7 @@ from pydantic import Field, create_model
 
 from trainer.asking.budget import tokens_of
 from trainer.asking.prompts import prompt
-from trainer.asking.question import Question
+from trainer.asking.question import Question, anything
 from trainer.asking.quoting import Quoting
 from trainer.domain import CriterionResult
 from trainer.llm_learner.room import CONTEXT, LEAST, room
@@ -100,7 +100,7 @@ class RubricJudge:
             form=form,
             max_tokens=tokens,
             check=case.findings,
-            partial=True,  # what is wrong after repair fails its criterion alone
+            stands=anything,  # what is wrong after repair fails its criterion alone
         )
         return question, case
 

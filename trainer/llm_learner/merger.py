@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.asking.prompts import prompt
-from trainer.asking.question import AskError, Question
+from trainer.asking.question import AskError, Question, anything
 from trainer.llm_learner.grouping import Group, groups_of, packed
 from trainer.llm_learner.merge_account import Account, accounts_of
 from trainer.llm_learner.merge_check import objections
@@ -101,7 +101,7 @@ class LlmMerger:
             form=MergeAnswer,
             max_tokens=min(_ROOM + size, self.context_tokens // 2),
             check=check,
-            partial=True,  # the groups that are right do not wait for those that are not
+            stands=anything,  # the groups that are right do not wait for those that are not
         )
         if not fits(question, self.context_tokens):
             if len(unions) == 1:

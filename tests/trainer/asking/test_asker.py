@@ -11,7 +11,7 @@ from tests.trainer.asking.questions import GOOD, Lesson, ask_all, question, sett
 from trainer.asking.asker import first_request
 from trainer.asking.chat import ChatRequest, Message
 from trainer.asking.open import open_asker
-from trainer.asking.question import Answer, AskError, Usage
+from trainer.asking.question import Answer, AskError, Usage, anything
 
 BETTER = Lesson(lesson="Ask first.", confidence=7)
 LATE = 0.2
@@ -157,7 +157,7 @@ def test_what_the_check_says_is_shown_and_decides(llm_server):
 def test_a_stage_that_leaves_out_what_is_wrong_gets_what_there_is(
     llm_server, tmp_path, second, taken, is_kept
 ):
-    asked = question(check=lambda _: ["no"], partial=True)
+    asked = question(check=lambda _: ["no"], stands=anything)
     llm_server.on("extract", [{"lesson": "Poor.", "confidence": 1}, second])
     (result,), _ = ask_all(settings_of(llm_server), [asked], answers=tmp_path / "answers")
     assert result.value.lesson == taken

@@ -11,7 +11,7 @@ from tests.trainer.asking.questions import GOOD, Lesson, ask_all, question, sett
 from trainer.asking.budget import Budget
 from trainer.asking.chat import ChatReply, ChatRequest, Message, ToolCall
 from trainer.asking.open import open_asker
-from trainer.asking.question import AskError
+from trainer.asking.question import AskError, anything
 from trainer.asking.tape import Tape, text_key
 from xpstore.errors import RepositoryError, UsageError
 from xpstore.settings import LlmSettings
@@ -211,7 +211,7 @@ def test_a_second_answer_that_is_not_on_the_tape_is_a_miss(llm_server, tmp_path)
     """A first answer that could be used in part is none of the run that was recorded."""
     llm_server.on("extract", [poor(), GOOD])
     asked = replace(
-        question(), check=lambda lesson: () if lesson == Lesson(**GOOD) else ("poor",), partial=True
+        question(), check=lambda lesson: () if lesson == Lesson(**GOOD) else ("poor",), stands=anything
     )
     ask_all(settings_of(llm_server), [asked], tape=Tape(tmp_path))
     first, second = sorted(

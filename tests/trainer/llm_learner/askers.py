@@ -36,6 +36,6 @@ class FunctionAsker:
                 problems = [str(error)]
                 continue
             problems = list(question.check(value))
-            if not problems or (attempt and question.partial):
+            if not problems or (attempt and question.stands(value)):
                 return Answer(value, Usage(calls=attempt + 1))
         raise AskError("wrong", "; ".join(problems))

@@ -157,7 +157,7 @@ def test_a_note_without_any_true_quote_is_left_out():
 
 
 def test_where_nothing_stands_the_rollout_fails_and_says_why():
-    with pytest.raises(AskError, match=r"no note of the model stands.*made up") as raised:
+    with pytest.raises(AskError, match=r"is wrong, also after repair.*made up") as raised:
         extract(*[notes(note(finding("made up things")))] * 2)
     assert raised.value.fault == "wrong"
 

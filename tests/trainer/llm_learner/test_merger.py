@@ -8,7 +8,7 @@ from tests.llm_answers_merge import merged, statements
 from tests.trainer.llm_learner.askers import FunctionAsker
 from tests.trainer.llm_learner.edits import context_of, edit, policy, text
 from trainer.asking.form import schema_of
-from trainer.asking.question import AskError
+from trainer.asking.question import AskError, anything
 from trainer.components.policy_optimizer import PatchMergePolicyOptimizer
 from trainer.context import PatchMergePolicyOptimizerContext
 from trainer.llm_learner.merge_form import MergeAnswer
@@ -69,7 +69,7 @@ def test_two_edits_of_a_page_become_one_statement():
 def test_the_model_sees_pages_numbers_and_field_diffs_between_marks():
     _, asker = run(two_edits(), GOOD)
     (question,) = asker.asked
-    assert (question.stage, question.prompt.name, question.partial) == ("merge", "merge", True)
+    assert (question.stage, question.prompt.name, question.stands) == ("merge", "merge", anything)
     for part in (
         "a: there now; When a is asked for",
         "[1] a, section 'Approach'; stands there now\n| - Be short",
