@@ -73,6 +73,14 @@ def new_stem(folder: Path) -> str:
 
 
 def _remove(file: str) -> None:
+    try:
+        _unlink(file)
+    except KeyboardInterrupt:  # pressed while this is cleaned up: finish, then stop
+        _unlink(file)
+        raise
+
+
+def _unlink(file: str) -> None:
     with suppress(OSError):  # gone already, or the disk says no here too: what stays is swept later
         os.unlink(file)  # noqa: PTH108 - here and below: paths as text, Path takes as long as the call
 

@@ -113,3 +113,21 @@ def test_a_disk_that_refuses_everything_is_one_error(folder: Path, monkeypatch: 
 def test_zlib_reads_every_stream(kind: str, size: int) -> None:
     data = os.urandom(size)
     assert zlib.decompress(pack.deflated(data, kind)) == data
+
+
+def test_an_interrupt_while_the_keep_file_is_removed_leaves_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pressed: list[str] = []
+    real = os.unlink
+
+    def unlink(file: str) -> None:
+        if not pressed:
+            pressed.append(file)
+            raise KeyboardInterrupt
+        real(file)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(KeyboardInterrupt), pack.kept(folder, [make("blob", b"a")]):
+        pass
+    assert [p.suffix for p in sorted(folder.iterdir())] == [".idx", ".pack"]
