@@ -8,6 +8,7 @@ content (rollout ids), so that copies and growing files teach nothing twice.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,10 @@ class _Version:
 
 
 class DropFolder:
-    """The recordings below a directory: JSON files, but for hidden ones, links and what is below links."""
+    """The recordings below a directory: JSON files, but for hidden ones, links and what is below links.
+
+    What is no file, such as a pipe, is left alone: nobody knows when it ends.
+    """
 
     def __init__(
         self, root: Path, settle: float = SETTLE, clock: Callable[[], float] = time.monotonic
@@ -46,7 +50,7 @@ class DropFolder:
         self._settle = settle
         self._clock = clock
         self._waiting: dict[Path, tuple[_Version, float]] = {}
-        self._taken: dict[_Version, Path] = {}
+        self._taken: set[_Version] = set()
 
     def take(self) -> list[Path]:
         """Return the files that have become whole since the last look, sorted; each version once.
@@ -57,7 +61,7 @@ class DropFolder:
             raise UsageError(f"the directory {self.root} is gone", hint="watch where it is now")
         now = self._clock()
         here = dict(self._files())
-        self._taken = {version: path for version, path in self._taken.items() if version in here.values()}
+        self._taken.intersection_update(here.values())
         waiting: dict[Path, tuple[_Version, float]] = {}
         whole: list[Path] = []
         for path, version in sorted(here.items()):
@@ -66,7 +70,7 @@ class DropFolder:
             known, since = self._waiting.get(path, (version, now))
             since = since if known == version else now
             if path in self._waiting and known == version and now - since >= self._settle:
-                self._taken[version] = path
+                self._taken.add(version)
                 whole.append(path)
             else:
                 waiting[path] = (version, since)
@@ -83,10 +87,11 @@ class DropFolder:
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
                 path = Path(folder, name)
-                if name.startswith(".") or path.suffix.lower() not in SUFFIXES or path.is_symlink():
+                if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
                     continue
                 try:
-                    found = path.stat()
+                    found = path.lstat()
                 except OSError:  # it was there a moment ago
                     continue
-                yield path, _Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+                if stat.S_ISREG(found.st_mode):
+                    yield path, _Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

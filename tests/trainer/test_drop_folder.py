@@ -99,6 +99,8 @@ def test_what_is_no_recording_is_left_alone(root, folder, clock, tmp_path):
     (root / "link.json").symlink_to(elsewhere / "secret.json")
     (root / "linked").symlink_to(elsewhere)
     (root / ".hidden").mkdir()
+    (root / "folder.json").mkdir()
+    os.mkfifo(root / "pipe.json")  # who opens it waits for ever
     for name in (".a.json", "notes.md", "a.json.part", "a.jsonl~", ".hidden/a.json"):
         (root / name).write_text("1")
     (root / "OK.JSON").write_text("1")
