@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def check(loc: Location, old: str, new: str, court: Court, steps: set[str]) -> Iterator[Remark]:
-    """Yield the suspect plans in force between two commits that no person has let in.
+    """Yield the suspect plans that come into force between two commits and that no person has let in.
 
     `steps` are the trees of experiences on the way. Raises RepositoryError where the history is cut off.
     """
     entries = tuple(reversed(list(history.log(loc.at(new), f"{old}..{new}"))))
-    suspects = held_plans.of(loc.at(new), entries)
+    suspects = held_plans.of(loc.at(new), entries, old)
     accepted = _accepted(court, steps) if suspects else frozenset()
     for plan in suspects:
         if plan.plan_id not in accepted:

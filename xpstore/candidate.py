@@ -142,7 +142,7 @@ def check(loc: Location, candidate: LandingCandidate) -> LandingCandidate:
     changed = _check_paths(loc, candidate)
     _check_loss(loc, candidate)
     _check_pages(loc, candidate, changed)
-    return replace(candidate, suspects=held_plans.of(loc, entries))
+    return replace(candidate, suspects=held_plans.of(loc, entries, candidate.old))
 
 
 def repeated(loc: Location, candidate: LandingCandidate) -> tuple[Duplicate, ...]:

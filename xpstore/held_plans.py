@@ -43,19 +43,32 @@ class HeldPlan:
         return f"{self.plan_id} ({self.subject}): {self.why}"
 
 
-def of(loc: Location, entries: Sequence[Entry]) -> tuple[HeldPlan, ...]:
-    """Return those of a candidate's commits (oldest first, with their side) that are in force at its end."""
+def of(loc: Location, entries: Sequence[Entry], old: str) -> tuple[HeldPlan, ...]:
+    """Return those that a candidate brings into force: its commits, oldest first, come after commit `old`.
+
+    They are its own, and those that `old` has undone and that it brings back: an undo takes the word back
+    too. Raises RepositoryError where it undoes something and the history is cut off.
+    """
     commits = [each for entry in entries for each in (*entry.merged, entry)]
-    marked = {
+    found = _marked(commits)
+    if not any(map(timeline.undoes, commits)):  # all of them are in force
+        return tuple(found.values())
+    now = timeline.build(loc, entries[-1].commit)
+    everything = _marked(moment.entry for moment in now.moments)
+    before = timeline.build(loc, old) if everything.keys() - found else timeline.Timeline()
+    return tuple(
+        plan for i, plan in everything.items() if now.is_active(i) and (i in found or not before.is_active(i))
+    )
+
+
+def _marked(commits: Iterable[Entry]) -> dict[str, HeldPlan]:
+    """Return all plans that are marked, by id."""
+    return {
         stamp.plan_id: HeldPlan(stamp.plan_id, each.commit, each.subject, stamp.get("Suspect"))
         for each in commits
         for stamp in each.stamps
         if stamp.get("Suspect")
     }
-    if not marked:
-        return ()
-    now = timeline.of(loc, entries)
-    return tuple(plan for plan in marked.values() if now.is_active(plan.plan_id))
 
 
 def let_in(loc: Location, plans: Sequence[HeldPlan]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import pytest
 
 from hooks import main_rules
 from hooks.trust import Trust
-from tests.builders import make_plan, page, upsert
+from tests.builders import git, make_plan, page, upsert
 from xpstore import gate_record, held_plans
 from xpstore.commit import commit
 
@@ -65,6 +65,19 @@ def test_where_no_gate_is_wanted_the_word_is_wanted_all_the_same(desk, is_named)
     let_in = (word(plan if is_named else "x", "b"),)
     gate_record.write(desk.loc, gate_record.ungated(desk.loc, desk.main, old, "not asked", let_in))
     assert bool(said(desk, old, needs_gate=False)) != is_named
+
+
+def test_one_that_was_pushed_with_its_revert_needs_a_word_when_that_is_undone(desk):
+    here, start = desk.loc.repo.place, desk.main
+    plan = teach(desk, "b")
+    git(here, "revert", "--no-edit", "HEAD")
+    old = desk.main
+    assert said(desk, start, needs_gate=False) == []
+    git(here, "revert", "--no-edit", "HEAD")
+    (text,) = said(desk, old, needs_gate=False)
+    assert plan in text
+    gate_record.write(desk.loc, gate_record.ungated(desk.loc, desk.main, old, "", (word(plan, "b"),)))
+    assert said(desk, old, needs_gate=False) == []
 
 
 def test_what_main_has_already_is_not_asked_about_again(desk):

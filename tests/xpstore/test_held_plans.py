@@ -77,6 +77,38 @@ def test_a_suspect_plan_that_was_undone_on_its_branch_is_out_of_the_question(
     assert land(loc, BRANCH).state == ("landed" if times == 1 else "suspect")
 
 
+@pytest.fixture
+def undone(loc: Location) -> str:
+    """Have main take both plans, the suspect one together with its revert; return the revert."""
+    here = loc.repo.place
+    git(here, "switch", "-q", BRANCH)
+    git(here, "revert", "--no-edit", "HEAD")
+    git(here, "switch", "-q", "main")
+    assert land(loc, BRANCH).state == "landed"
+    return git(here, "rev-parse", "main").strip()
+
+
+def test_one_that_an_undone_revert_brings_back_needs_a_word_too(loc: Location, undone: str) -> None:
+    here = loc.repo.place
+    git(here, "switch", "-q", "-c", "again")
+    git(here, "revert", "--no-edit", undone)
+    git(here, "switch", "-q", "main")
+    result = land(loc, "again")
+    assert (result.state, [plan.subject for plan in result.candidate.suspects]) == ("suspect", ["Teach b"])
+    assert land(loc, "again", on_suspect="accept").state == "landed"
+
+
+def test_one_that_is_in_force_is_not_asked_about_again(loc: Location) -> None:
+    assert land(loc, BRANCH, on_suspect="accept").state == "landed"
+    here = loc.repo.place
+    git(here, "switch", "-q", "-c", "more")
+    commit(loc, [make_plan(loc, upsert("c", page("c")), branch="more", rollouts=())], "more")
+    git(here, "revert", "--no-edit", "HEAD")
+    git(here, "revert", "--no-edit", "HEAD")
+    git(here, "switch", "-q", "main")
+    assert land(loc, "more").state == "landed"
+
+
 def test_a_squash_that_lost_the_message_is_known_by_its_record(loc: Location) -> None:
     here = loc.repo.place
     git(here, "switch", "-q", "-c", "squashed", "main")
@@ -92,7 +124,7 @@ def test_so_is_the_side_of_a_merge(loc: Location) -> None:
 
 
 def test_a_candidate_without_any_has_none(loc: Location) -> None:
-    assert held_plans.of(loc, ()) == ()
+    assert held_plans.of(loc, (), "main") == ()
 
 
 def test_a_record_that_lets_nothing_in_has_the_id_that_it_always_had(loc: Location) -> None:
