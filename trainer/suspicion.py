@@ -32,13 +32,15 @@ def _from_outside(rollout: Rollout) -> Iterator[str]:
     """Yield what somebody else wrote: not the agent, nor who gave it its instructions."""
     for message in rollout.messages:
         if message.role not in {"system", "developer", "assistant"}:
-            yield message.text
-        yield from (t.tool_output for t in message.tools)
+            yield from (message.role, message.text)
+        yield from (text for t in message.tools for text in (t.tool_name, t.tool_output))
     case, scored = rollout.case, rollout.evaluation
-    yield from (case.task_signature, case.rubric.description, *(c.description for c in case.rubric.criteria))
-    yield from (value for _, value in leaves(case.input) if isinstance(value, str))
+    yield from (case.task_signature, case.rubric.description)
+    yield from (text for c in case.rubric.criteria for text in (c.name, c.description))
+    yield from (text for leaf in leaves(case.input) for text in leaf if isinstance(text, str))
     if scored is not None:
-        yield from (*scored.feedback, *(text for r in scored.criterion_results for text in r.feedback))
+        yield from scored.feedback
+        yield from (text for r in scored.criterion_results for text in (r.criterion_name, *r.feedback))
 
 
 def held_back(plan: PolicyUpdatePlan) -> PolicyUpdatePlan:

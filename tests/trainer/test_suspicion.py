@@ -1,8 +1,20 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.builders import delete, page, upsert
 from tests.trainer.doubles import rollout
-from trainer.domain import Case, Message, Rollout, Rubric, RubricEvaluation, TextPart, ToolPart
+from trainer.domain import (
+    Case,
+    CriterionResult,
+    Message,
+    Rollout,
+    Rubric,
+    RubricCriterion,
+    RubricEvaluation,
+    TextPart,
+    ToolPart,
+)
 from trainer.suspicion import held_back, why_suspect
 from xpstore.document import Document
 from xpstore.experience import MemoryFile
@@ -77,6 +89,33 @@ def test_a_deletion_that_a_recording_asked_for_is_suspect():
         update={"before_file": MemoryFile(name="a", content=page("a")), "after_file": None}
     )
     assert held_back(PolicyUpdatePlan(items=(delete("a", page("a")),), gradients=(lesson,))).suspect
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Rollout(case=Case(name="c", input={"a": [{BAD: "x"}]}, rubric=Rubric(name="r"))),
+        Rollout(case=Case(name="c", rubric=Rubric(name="r", criteria=(RubricCriterion(name=BAD),)))),
+        rollout().model_copy(
+            update={
+                "evaluation": RubricEvaluation(
+                    passed=True,
+                    score=1.0,
+                    criterion_results=(CriterionResult(criterion_name=BAD, passed=True, score=1.0),),
+                )
+            }
+        ),
+        rollout().model_copy(update={"messages": (Message(role=BAD, parts=(TextPart(text="Hi."),)),)}),
+        rollout().model_copy(
+            update={
+                "messages": (Message(role="assistant", parts=(ToolPart(tool_id="1", tool_name=BAD),)),),
+            }
+        ),
+    ],
+    ids=["field", "criterion", "result", "role", "tool"],
+)
+def test_names_can_give_orders_too(given: Rollout):
+    assert why_suspect([given]) == "tells the reader to ignore its instructions"
 
 
 def test_whoever_is_not_the_agent_can_make_a_rollout_suspect_and_its_instructions_cannot():
