@@ -18,7 +18,7 @@ from trainer.asking.question import Question
 from trainer.asking.quoting import Quoting
 from trainer.errors import NothingToNoteError
 from trainer.llm_learner.room import CONTEXT, room
-from trainer.llm_learner.transcript import clipped, is_quoted, is_short, transcript, whole_text
+from trainer.llm_learner.transcript import clipped, is_quoted, transcript, whole_text, why_no_quote
 from trainer.llm_learner.wording import is_name, name_of, tidy
 from trainer.suite import LABELS
 from xpstore.model import Frozen
@@ -198,9 +198,8 @@ class _Reading:
 
     def _invented(self, note: Note) -> Iterator[str]:
         for finding in note.findings:
-            if not is_quoted(finding.quote, self.whole):
-                what = "is too short to be looked up" if is_short(finding.quote) else "does not occur"
-                yield f"the quote {finding.quote!r} {what} in the transcript"
+            if why := why_no_quote(finding.quote, self.whole):
+                yield why
 
     def _holds(self, finding: Finding) -> bool:
         return bool(tidy(finding.what)) and is_quoted(finding.quote, self.whole)

@@ -18,7 +18,7 @@ from trainer.asking.question import Question, anything
 from trainer.asking.quoting import Quoting
 from trainer.domain import CriterionResult
 from trainer.llm_learner.room import CONTEXT, LEAST, room
-from trainer.llm_learner.transcript import is_quoted, transcript, whole_text
+from trainer.llm_learner.transcript import transcript, whole_text, why_no_quote
 from trainer.rubric import evaluate
 from xpstore.model import Frozen
 
@@ -151,8 +151,8 @@ class _Case:
 
     def _doubts(self, verdict: Verdict) -> Iterator[str]:
         for quote in verdict.quotes:
-            if not is_quoted(quote, self.whole):
-                yield f"the quote {quote!r} does not occur in the transcript"
+            if why := why_no_quote(quote, self.whole):
+                yield why
         if verdict.passed and not verdict.quotes:
             yield "it is met, and no quote shows it"
         if verdict.passed and not verdict.score:

@@ -13,6 +13,7 @@ does not show (control, bidi) is spelled out. The first and the last turns stay 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -35,6 +36,13 @@ _MARK = 16  # tokens of the mark: a text is not shortened for less
 _LABEL = 64
 _STRAIGHT = str.maketrans("“”„‟«»\u2018\u2019\u201a\u201b", '""""""\'\'\'\'')
 _ANSWERS = {"error": "refused", "pending": "no answer"}
+_OURS = r"\[\d+\] (?:call |[^:\n]*:)"
+_LABELS = re.compile(f"^{_OURS}", re.MULTILINE)
+"""What stands before a text, and nobody said."""
+_COPIED = re.compile(
+    rf"^[\s\"']*(?:{_OURS}|call |(?:user|assistant|answer|refused|no answer):)", re.MULTILINE
+)
+"""A label that was copied with a quote, with its number or without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +94,37 @@ def clipped(text: str, cap: int) -> str:
 
 
 def is_quoted(quote: str, text: str) -> bool:
-    """Say whether a quote stands in a text letter by letter; case, spaces, kinds of quotation marks aside."""
-    wanted = _bare(quote)
+    """Say whether a quote stands in a `whole_text` letter by letter; case, spaces, quotation marks aside.
+
+    The labels of turns are no part of what was said: alone they are no quote, before one they do no harm.
+    """
+    return _stands(_folded(quote), text) or _stands(_said(quote), text)
+
+
+def why_no_quote(quote: str, text: str) -> str:
+    """Return why `is_quoted` says no, in a sentence; empty where it says yes."""
+    if is_quoted(quote, text):
+        return ""
+    what = "is too short to be looked up" if _length(_said(quote)) < MIN_QUOTE else "does not occur"
+    return f"the quote {quote!r} {what} in the transcript"
+
+
+def _stands(folded: str, text: str) -> bool:
+    wanted = _bare(folded)
     if _length(wanted) < MIN_QUOTE:
-        return bool(wanted) and wanted in {_bare(line.partition(": ")[2]) for line in text.split("\n")}
+        return bool(wanted) and wanted in {
+            _bare(_folded(line.partition(": ")[2])) for line in text.split("\n")
+        }
     return wanted in _haystack(text)
 
 
-def is_short(quote: str) -> bool:
-    """Say whether a quote is so short that it has to be a whole text."""
-    return _length(quote) < MIN_QUOTE
+def _said(quote: str) -> str:
+    """Return a quote, folded, without a label."""
+    return _folded(_COPIED.sub("", quote.translate(_STRAIGHT)))
 
 
-def _bare(text: str) -> str:
-    return _folded(text).strip("\"'.… ")
+def _bare(folded: str) -> str:
+    return folded.strip("\"'.… ")
 
 
 def _length(text: str) -> int:
@@ -193,8 +218,8 @@ def _left_out(first: int, last: int) -> str:
 
 @lru_cache(maxsize=2)
 def _haystack(text: str) -> str:
-    """Return a transcript, folded: all quotes of an answer are looked up in the same one."""
-    return _folded(text)
+    """Return what was said in a transcript, folded: all quotes of an answer are looked up in the same one."""
+    return _folded(_LABELS.sub("", text))
 
 
 def _folded(text: str) -> str:

@@ -82,7 +82,7 @@ def test_what_failed_says_why(llm_server):
     ("fields", "problem"),
     [
         ({"quotes": ["The order is read first."]}, "does not occur in the transcript"),
-        ({"quotes": ["order"]}, "does not occur in the transcript"),
+        ({"quotes": ["order"]}, "'order' is too short to be looked up"),
         ({"quotes": []}, "no quote shows it"),
         ({"score": 0}, "its score is 0"),
         ({"passed": False, "score": 10}, "it is not met, and its score is 10"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.trainer.llm_learner.talk import call, say
 from trainer.asking.budget import tokens_of
 from trainer.domain import Message
-from trainer.llm_learner.transcript import is_quoted, is_short, transcript, whole_text
+from trainer.llm_learner.transcript import is_quoted, transcript, whole_text, why_no_quote
 
 PLENTY = 1_000_000
 NUMBER = re.compile(r"^\[(\d+)\]", re.MULTILINE)
@@ -118,9 +118,36 @@ def test_of_a_script_without_spaces_three_characters_are_enough_within_a_text():
     text = whole_text((say("assistant", "我马上办理了退款手续"),))
     assert is_quoted("马上办", text)
     assert not is_quoted("马上", text)
-    assert is_short("马上")
-    assert is_short("order")
-    assert not is_short("马上办")
+    assert "too short" in why_no_quote("马上", text)
+    assert "too short" in why_no_quote("order", text)
+    assert "does not occur" in why_no_quote("马上走", text)
+    assert why_no_quote("马上办", text) == ""
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("[1] user: Yes.", True),
+        ("“[1] user: Yes.”", True),
+        ("user: Yes.", True),
+        ("[2] call get_order {}", True),
+        ("call get_order {}", True),
+        ("[1] user: Yes.\n[2] call get_order {}", True),
+        ("[3] assistant: Answer: it has been sent.", True),
+        ("Answer: it has been sent.", True),
+        ("[1] user: Ye", False),
+        ("[3] assistant:", False),
+        ("assistant:", False),
+        ("[2] answer", False),
+        ("user: No.", False),
+        ("He said: it has been sent", False),
+    ],
+)
+def test_the_label_of_a_turn_is_no_quote_and_none_the_worse_before_one(quote: str, *, found: bool):
+    talk = (say("user", "Yes."), call("get_order", {}, "sent"), say("assistant", "Answer: it has been sent."))
+    text = whole_text(talk)
+    assert is_quoted(quote, text) is found
+    assert bool(why_no_quote(quote, text)) is not found
 
 
 def test_other_quotation_marks_are_the_same():
