@@ -246,20 +246,14 @@ def _whole() -> Iterator[None]:
         raise DamagedIndexError(str(error)) from error
 
 
-def similar(documents: Sequence[tuple[str, str]], text: str, limit: int) -> list[Hit]:
-    """Return the (name, text) documents that are nearly `text`, best first, ties by name.
-
-    The score is the Jaccard similarity of the shingles, at least NEAR; 1 is the same wording. Names
-    are not compared.
-    """
-    (hits,) = similar_to_each(documents, [text], limit)
-    return hits
-
-
 def similar_to_each(
     documents: Sequence[tuple[str, str]], texts: Iterable[str], limit: int
 ) -> Iterator[list[Hit]]:
-    """Yield for each text what `similar` returns; the documents are read once."""
+    """Yield for each text the (name, text) documents that are nearly it, best first, ties by name.
+
+    The score is the Jaccard similarity of the shingles, at least NEAR; 1 is the same wording. Names are not
+    compared. The documents are read once.
+    """
     known = dict(documents)
     pieces: dict[str, frozenset[str]] = {}
     with Index.of(Document(*document) for document in documents) as index:

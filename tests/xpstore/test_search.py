@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xpstore.search import DamagedIndexError, Document, Hit, Index, similar, similar_to_each
+from xpstore.search import DamagedIndexError, Document, Hit, Index, similar_to_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,11 @@ PAGES = [
 def rank(documents: list[tuple[str, str]], query: str, limit: int) -> list[Hit]:
     with Index.of(Document(name, f"{name}\n{text}") for name, text in documents) as index:
         return index.rank(query, limit)
+
+
+def similar(documents: list[tuple[str, str]], text: str, limit: int) -> list[Hit]:
+    (hits,) = similar_to_each(documents, [text], limit)
+    return hits
 
 
 def names(hits: list[Hit]) -> list[str]:

@@ -8,6 +8,7 @@ plans did not cite show it again.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +24,7 @@ from xpstore.document import Document
 from xpstore.experience import MemoryFile
 from xpstore.gradient import PatchSemanticGradient
 from xpstore.names import fold, without_invisible
-from xpstore.search import similar
+from xpstore.wording import shingles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,9 @@ SAME = 0.7
 
 _BELOW = re.compile(r"\s*(?:$|[-*+]\s|\d+[.)]\s|```|~~~)")
 """How a line begins that is no more of a statement's first paragraph."""
+
+_LIGHT = re.compile(r"[.,;:!?\"'`*\u2018-\u201f\u2026\u3001\u3002]+")
+_FILLERS = frozenset({"a", "an", "the", "please", "always", "then", "that", "which"})
 
 
 class Dropped(NamedTuple):
@@ -78,13 +82,18 @@ class Editing:
     def wrong(self, answer: Edits) -> list[list[str]]:
         """Return for each edit what is wrong with it."""
         done: set[tuple[str, str]] = set()
+        written: dict[str, list[str]] = {}  # by page
         found: list[list[str]] = []
         for edit in answer.edits:
             problems = list(self._problems(edit))
-            for what in self._touched(edit) if not problems else ():
-                if what in done:
-                    problems.append("another edit of this answer does that")
-                done.add(what)
+            touched = set() if problems else set(self._touched(edit))
+            if touched & done:
+                problems = ["another edit of this answer does that"]
+            done |= touched
+            if not problems and edit.action in {"update", "create"}:
+                text, others = tidy(edit.text), written.setdefault(self._page(edit), [])
+                problems = [f"it contradicts another edit, “{o}”" for o in others if _contradict(text, o)]
+                others += [] if problems else [text]
             found.append(problems)
         return found
 
@@ -160,6 +169,11 @@ class Editing:
         old = self._old(edit)
         return old.page if old else self.shelf.pages.get(edit.page)
 
+    def _page(self, edit: Edit) -> str:
+        """Return the name of the page that is changed or made; empty for a name that is none."""
+        target = self._target(edit)
+        return target.name if target else name_of(edit.name) if is_name(edit.name) else ""
+
     def _named(self, name: str) -> Experience | None:
         known = self.experience_set.get(name)
         if known is not None:
@@ -168,12 +182,11 @@ class Editing:
 
     def _touched(self, edit: Edit) -> Iterator[tuple[str, str]]:
         """Yield what no other edit may touch: the statement that it replaces, and the one that it writes."""
-        old, target = self._old(edit), self._target(edit)
-        name = target.name if target else name_of(edit.name) if is_name(edit.name) else ""
+        old, name = self._old(edit), self._page(edit)
         if old:
-            yield name, old.statement.key
+            yield name, gist(old.statement.key)
         if edit.action in {"update", "create"}:
-            yield name, _item(edit).key
+            yield name, gist(_item(edit).key)
 
     def _opposed(self, edit: Edit, target: Experience, text: str) -> Iterator[str]:
         """Say which statement of the page cannot be followed together with the new one."""
@@ -182,7 +195,7 @@ class Editing:
         for other in target.document.statements():
             if old and other.key == old.statement.key:
                 continue
-            if polarity.contradict(polarity.command(text), polarity.command(other.key)):
+            if _contradict(text, other.key):
                 if other.key in mine:
                     yield f"it contradicts “{other.key}”, which has to be replaced then"
                 else:
@@ -195,9 +208,7 @@ class Editing:
 
     def _undone(self, edit: Edit, text: str) -> list[UndoneStatement]:
         """Return what people took back, of this page, or of any on the same trials, that would be back."""
-        target = self._target(edit)
-        name = target.name if target else name_of(edit.name) if is_name(edit.name) else ""
-        trials = {a.rollout.id for a in self.cited(edit)}
+        name, trials = self._page(edit), {a.rollout.id for a in self.cited(edit)}
         near = [u for u in self.history.undone if u.experience == name or u.rollouts & trials]
         return [u for u in near if is_same(u.key, text)]
 
@@ -236,7 +247,9 @@ class Editing:
         if edit.action == "delete" and old:
             return self._without(target, old)
         item = _item(edit)
-        if item.key in {s.key for s in target.document.statements()}:
+        keys = {s.key for s in target.document.statements()}
+        others = keys - {old.statement.key} if old else keys
+        if item.key in keys or gist(item.key) in map(gist, others):
             return target.text  # it is said already
         if old:
             lines = old.statement.body.split("\n")[1:]
@@ -284,7 +297,21 @@ def is_same(one: str, other: str) -> bool:
         return True
     if parse_lesson(one) and parse_lesson(other):
         return False
-    return any(hit.score >= SAME for hit in similar([("", one)], other, 1))
+    here, there = shingles(one), shingles(other)
+    return bool(here) and len(here & there) >= SAME * len(here | there)
+
+
+def gist(text: str) -> str:
+    """Return a statement without what changes nothing in it: case, punctuation, articles.
+
+    Signs such as `<` and `%` stay, and words such as `only` and `after`: they are the meaning.
+    """
+    words = _LIGHT.sub(" ", unicodedata.normalize("NFKC", text).casefold()).split()
+    return " ".join(word for word in words if word not in _FILLERS)
+
+
+def _contradict(one: str, other: str) -> bool:
+    return polarity.contradict(polarity.command(one), polarity.command(other))
 
 
 def _item(edit: Edit) -> Entry:

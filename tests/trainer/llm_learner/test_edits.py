@@ -19,7 +19,7 @@ from tests.trainer.llm_learner.desk import (
     trial,
 )
 from trainer.context import UndoneStatement
-from trainer.llm_learner.edits import is_same
+from trainer.llm_learner.edits import gist, is_same
 from xpstore.document import Document
 from xpstore.merge import merge
 
@@ -133,6 +133,36 @@ def test_what_stands_there_already_is_no_edit():
 
 
 @pytest.mark.parametrize(
+    "text", ["be quick", "Always be quick!", "Please, be quick.", "“Be quick.”", "Be the `quick`."]
+)
+def test_what_stands_there_in_other_words_for_nothing_is_no_edit(text: str):
+    assert propose(edits(edit(action="update", page=1, text=text)), policies=STORE)[0].gradients == ()
+
+
+def test_an_own_statement_can_be_put_in_better_words():
+    changed = edits(edit(action="update", statement=1, text="Always look at the order first."))
+    (gradient,) = propose(changed, policies=STORE, **LEARNED)[0].gradients
+    assert keys(gradient.after_file.content) == ["Always look at the order first.", "Be quick."]
+    same = edits(edit(action="update", statement=1, text="Look at the order first."))
+    assert propose(same, policies=STORE, **LEARNED)[0].gradients == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Refund when the price is < 50.", "Refund when the price is > 50."),
+        ("Ask before you call `pay`.", "Ask after you call `pay`."),
+        ("Refund only if the user asks.", "Refund if the user asks."),
+        ("Take 5% off.", "Take 5 off."),
+        ("Do not ask.", "Ask."),
+        ("退款前核对订单。", "退款后核对订单。"),
+    ],
+)
+def test_small_words_and_signs_that_matter_are_part_of_the_gist(one: str, other: str):
+    assert gist(one) != gist(other)
+
+
+@pytest.mark.parametrize(
     ("wrong", "why"),
     [
         (edit(trials=[1, 9]), "there is no trial 9, only 1 to 3"),
@@ -184,6 +214,25 @@ def test_two_edits_may_not_touch_one_statement():
     assert "edit 2: another edit" in chat.complaint
     assert "edit 4: another edit" in chat.complaint
     assert len(result.gradients) == 2
+
+
+@pytest.mark.parametrize(
+    "first", [edit(), edit(action="update", page=1, section="Approach")], ids=["create", "update"]
+)
+def test_two_edits_of_a_page_may_not_contradict_each_other(first: dict):
+    known = pages(("cancel-order", MINE))
+    answer = edits(first, edit(text=OPPOSITE), edit(name="other", text=OPPOSITE))
+    result, chat = propose(answer, answer, policies=known)
+    assert f"edit 2: it contradicts another edit, “{RULE}”" in chat.complaint
+    assert "edit 3" not in chat.complaint, "that is another page"
+    assert [g.target_experience_name for g in result.gradients] == ["cancel-order", "other"]
+
+
+def test_nor_may_they_say_the_same_in_nearly_the_same_words():
+    answer = edits(edit(text="Tell the user why."), edit(text="Always tell the user why"))
+    result, chat = propose(answer, answer)
+    assert "edit 2: another edit of this answer does that" in chat.complaint
+    assert len(result.gradients) == 1
 
 
 def test_the_opposite_of_the_statement_that_it_replaces_is_fine():
