@@ -22,6 +22,13 @@ LONGEST = 300
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,2}[.)])\s+")
 _MARKUP = re.compile(r"<{3,}|>{3,}|={5,}|<!--|-->|```|~~~|^#{1,6}\s|^\||^---|<\||\|>|\[/?INST\]")
 """What means something to a page's reader or to a merge, and nothing in a sentence."""
+_HTML = re.compile(
+    r"</[a-z][\w-]*\s*>|<[a-z][\w-]*(?:\s+[\w:-]+\s*=[^<>]*|\s*/)>|<![a-z\[]"
+    r"|<(?:script|style|iframe|object|embed|img|svg|[bh]r|div|span|em|strong|h[1-6]|[abipu])\b[^<>]*>",
+    re.IGNORECASE,
+)
+"""Tags, for a page may be shown as HTML; a lone `<word>` of another kind is a blank to be filled in."""
+_CODE = re.compile(r"`[^`]*`")
 _SHOWN = 3  # findings that are told of each kind
 
 
@@ -32,7 +39,9 @@ def tidy(text: str) -> str:
 
 def markup(text: str) -> frozenset[str]:
     """Return what of a text means something to a page's reader or to a merge, and nothing in a sentence."""
-    return frozenset(match[0] for match in _MARKUP.finditer(tidy(text)))
+    line = tidy(text)
+    found = (*_MARKUP.finditer(line), *_HTML.finditer(_CODE.sub(" ", line)))
+    return frozenset(match[0] for match in found)
 
 
 def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
@@ -44,7 +53,9 @@ def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
         yield f"it is longer than {LONGEST} characters"
     if invisible_spans(text):
         yield "it has characters that cannot be seen"
-    if (mark and mark in text) or _MARKUP.search(text) or not _is_item(text):
+    if "\ufffd" in text:
+        yield "it has a character that was lost (U+FFFD)"
+    if (mark and mark in text) or markup(text) or not _is_item(text):
         yield "it has markup: a lesson is one plain sentence"
     for why in orders(text)[:_SHOWN]:
         yield f"it {why}"
