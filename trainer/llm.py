@@ -183,6 +183,7 @@ class OpenAIChat(Chat, Embedder):
         """Raise UsageError as `endpoint_of`, and for a proxy or certificates that cannot be used."""
         self._settings = settings
         self._endpoint = endpoint_of(settings)
+        self._denied: _Failed | None = None
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key,
             base_url=self._endpoint.base_url or _OPENAI,  # what was checked, whatever the client would read
@@ -220,12 +221,19 @@ class OpenAIChat(Chat, Embedder):
     async def _retried(
         self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]
     ) -> tuple[Read, int]:
-        """Send a request until it is answered, or has failed as often as it may; return the attempts too."""
+        """Send a request until it is answered, or has failed as often as it may; return the attempts too.
+
+        A key that was refused once is not tried again.
+        """
+        if self._denied:
+            raise self._denied.error(1)
         for attempt in range(self._settings.retries + 1):
             try:
                 return await self._attempt(path, body, read), attempt + 1
             except _Failed as failed:
                 pause = failed.pause(attempt)
+                if failed.is_denial:
+                    self._denied = failed
                 if pause is None or attempt == self._settings.retries:
                     raise failed.error(attempt + 1) from None
             await asyncio.sleep(pause)
@@ -293,6 +301,11 @@ class _Failed(Exception):  # noqa: N818  # it becomes a ChatError, or nothing
         self._hint = hint
         self._wait = wait
         self._final = final
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether the key is not one that the endpoint knows."""
+        return self._status == 401
 
     def pause(self, attempt: int) -> float | None:
         """Return the seconds to wait before the next attempt; None where there is no use in one."""

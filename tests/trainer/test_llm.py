@@ -324,3 +324,20 @@ def test_an_endpoint_without_embeddings_says_so(llm_server):
     with pytest.raises(ChatError, match="no embeddings here") as caught:
         asyncio.run(run())
     assert caught.value.status == 404
+
+
+def test_a_key_that_was_refused_is_not_tried_again(llm_server):
+    llm_server.on("act", Fault("status", 401))
+
+    async def twice() -> list[ChatError]:
+        errors = []
+        async with OpenAIChat(settings_of(llm_server)) as endpoint:
+            for _ in range(2):
+                with pytest.raises(ChatError, match="answered 401") as caught:
+                    await endpoint.chat(ASKED)
+                errors.append(caught.value)
+        return errors
+
+    first, second = asyncio.run(twice())
+    assert (first.status, first.hint) == (second.status, second.hint)
+    assert len(llm_server.requests) == 1

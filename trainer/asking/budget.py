@@ -40,6 +40,12 @@ def prompt_tokens(request: ChatRequest) -> int:
     return sum(map(tokens_of, texts)) + MESSAGE_TOKENS * len(texts) + tokens_of(tools)
 
 
+BELIEVED = 4
+"""A count up to so many times the estimate is believed: no tokenizer makes more of a text than its bytes."""
+UNSEEN = 20_000
+"""Tokens beyond that which an endpoint may add by itself: a template, tools, thoughts."""
+
+
 @dataclass(slots=True, eq=False)
 class _Waiting:
     """A call that waits for its turn, in the event loop of whoever makes it."""
@@ -116,10 +122,12 @@ class Budget:
             self._mended[stage, what] += count
 
     def usage_of(self, request: ChatRequest, reply: ChatReply) -> Usage:
-        """Return what an answered request has used; estimated where the endpoint does not count."""
-        prompt = reply.prompt_tokens or prompt_tokens(request)
+        """Return what an answered request has used; estimated where it is not counted, or cannot be."""
+        sent = prompt_tokens(request)
         calls = "".join(call.name + call.arguments for call in reply.tool_calls)
-        completion = reply.completion_tokens or tokens_of(reply.text + reply.refusal + calls)
+        written = tokens_of(reply.text + reply.refusal + calls)
+        prompt = _counted(reply.prompt_tokens, sent, 0)
+        completion = _counted(reply.completion_tokens, written, request.max_tokens)
         return Usage(1, prompt, completion, self.cost(prompt, completion))
 
     @asynccontextmanager
@@ -194,6 +202,11 @@ class Budget:
 def _tell(turn: asyncio.Future[bool], fits: bool) -> None:  # noqa: FBT001  # what the future is of
     if not turn.done():
         turn.set_result(fits)
+
+
+def _counted(told: int, estimated: int, allowed: int) -> int:
+    """Return an endpoint's count where it can be believed: one absurd count must not end a run."""
+    return told if 0 < told <= BELIEVED * max(estimated, allowed) + UNSEEN else estimated
 
 
 def _minus(one: Usage, other: Usage) -> Usage:

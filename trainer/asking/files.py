@@ -22,7 +22,7 @@ def put(file: Path, text: str) -> None:
     try:
         draft.write_text(text, "utf-8", "surrogatepass")
         draft.replace(file)
-    except BaseException:
+    except BaseException:  # Ctrl-C too must leave no draft
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise

@@ -148,3 +148,12 @@ def test_tools_and_their_results_count():
     assert prompt_tokens(request) > sum(tokens_of(m.content) for m in request.messages)
     reply = ChatReply(text="abc", refusal="abc")
     assert Budget(LlmSettings()).usage_of(request, reply).completion_tokens == 2
+
+
+@pytest.mark.parametrize(("told", "counted"), [(300, 300), (20_000, 20_000), (0, 2), (10**12, 2)])
+def test_a_count_that_no_text_explains_is_estimated(told, counted):
+    request = first_request(question(), "m")
+    reply = ChatReply(text="abcdef", prompt_tokens=told, completion_tokens=told)
+    used = Budget(LlmSettings()).usage_of(request, reply)
+    assert used.completion_tokens == counted
+    assert used.prompt_tokens == (prompt_tokens(request) if counted == 2 else told)
