@@ -25,7 +25,9 @@ DOORS = {  # library → the only modules that may import it
     "numpy": {"trainer.stats", "trainer.gate.simulate", "trainer.gate.statistics"},
     "scipy": {"trainer.gate.statistics"},
     "openai": {"trainer.llm"},
+    "httpx": {"trainer.http_client"},
     "httpx2": {"trainer.llm"},
+    "tenacity": {"trainer.http_client"},
     "watchfiles": {"xpstore.watch"},
     # git, the pager, the user's own command, and the two programs that hold keys
     "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.follow", "xpstore.signing"},
