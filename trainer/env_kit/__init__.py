@@ -1,0 +1,1 @@
+"""The service kit: an author writes one class, `runtime.EnvironmentRuntime`, and serves it over HTTP."""
