@@ -1,0 +1,135 @@
+"""Run an application on a port: bind, say where, serve, end gracefully.
+
+SIGTERM and Ctrl-C stop accepting; what was begun is answered, then the application's lifespan ends, which
+finishes or keeps what it has. A second Ctrl-C waits for nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from xpstore.errors import RepositoryError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fastapi import FastAPI
+
+INTERRUPTED = 130
+GRACE = 30
+"""Seconds for the requests that are being answered when the end is asked for."""
+BACKLOG = 1024
+
+
+def run_app(  # noqa: PLR0913  # where, for whom, and how it is said
+    app: FastAPI,
+    host: str,
+    port: int,
+    *,
+    has_keys: bool,
+    announce: Callable[[str], None],
+    connections: int = 1000,
+) -> int:
+    """Serve until a signal ends it; return the exit code: 0 after SIGTERM, 130 after Ctrl-C.
+
+    `announce(url)` is called once, when requests are answered. Port 0 takes a free one. Raises UsageError
+    where the address cannot be had, is in use, or is not of this machine alone although no keys are asked
+    for; and what the application's lifespan raises.
+    """
+    listener = bind(host, port, has_keys=has_keys)
+    with listener:
+        return asyncio.run(_serve(app, listener, announce, connections))
+
+
+def bind(host: str, port: int, *, has_keys: bool) -> socket.socket:
+    """Return a listening socket. Raises UsageError as `run_app`."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"there is no address '{host}'", hint="--host 127.0.0.1 is this machine") from error
+    if not has_keys and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        raise UsageError(
+            f"{host} can be reached from other machines, and no key is asked for",
+            hint="make a key first, or serve this machine alone with --host 127.0.0.1",
+        )
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OverflowError as error:
+        raise UsageError(f"{port} is no port", hint="ports go from 0 to 65535") from error
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}",
+            hint="--port 0 takes one that is free",
+        ) from error
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address of a listening socket as a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _serve(
+    app: FastAPI, listener: socket.socket, announce: Callable[[str], None], connections: int
+) -> int:
+    config = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",  # it is opened here: its errors are ours to tell
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever calls may write them
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=connections,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the guard logs what fails
+    server = _Server(config, lambda: announce(url_of(listener)))
+    async with app.router.lifespan_context(app):
+        await server.serve(sockets=[listener])
+    if server.failure is not None:
+        raise server.failure
+    return INTERRUPTED if server.is_interrupted else 0
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready, and leaves signals as it found them: more is done after it has ended."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self.is_interrupted = False
+        self.failure: RepositoryError | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End by a signal, without having it once more afterwards."""
+        before = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _end(self, number: int, frame: object) -> None:
+        del frame
+        if number == signal.SIGINT:
+            self.force_exit = self.should_exit
+            self.is_interrupted = True
+        self.should_exit = True
