@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from trainer.domain import Message, TextPart, ToolPart
 from trainer.importers.jsontext import RecordError, as_list, as_object, parse
+from trainer.importers.media import named
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -27,7 +28,16 @@ _LOOKS_LIKE_ERROR = re.compile(
     )""",
     re.VERBOSE,
 )
+_THOUGHT_PARTS = {
+    "thinking": "thinking",
+    "reasoning": "reasoning",
+    "redacted_thinking": "",
+    "redacted_reasoning": "",
+}
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_MEDIA_PARTS = frozenset(
+    {"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document"}
+)
 _READ_KEYS = {"role", "content", "tool_calls", "function_call", "tool_call_id"}
 _RESULT_ROLES = {"tool", "function"}
 
@@ -63,6 +73,7 @@ class _Turn:
 
     role: str
     parts: list[TextPart | _Call] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
 
     def open_calls(self) -> list[_Call]:
         return [part for part in self.parts if isinstance(part, _Call) and part.output is None]
@@ -94,14 +105,16 @@ def read_messages(items: JsonValue, what: str = "messages") -> Chat:
         if not isinstance(role, str) or not role:
             raise RecordError(f"{where} has no role")
         unknown = _unknown(source, role)
-        if unknown:
-            extra[str(index)] = unknown
         turn = _Turn("system" if role == "developer" else role)
         if role in _RESULT_ROLES:
             _join(turns, turn, source)
         else:
             _read_content(turns, turn, source.get("content"), where)
             turn.parts += _calls(source, where)
+        if turn.thoughts:
+            unknown.setdefault("reasoning_content", "\n".join(turn.thoughts))
+        if unknown:
+            extra[str(index)] = unknown
         only_results = role in _RESULT_ROLES or isinstance(source.get("content"), list)
         if turn.parts or not only_results:
             turns.append(turn)
@@ -132,8 +145,11 @@ def _read_content(turns: list[_Turn], turn: _Turn, content: JsonValue, where: st
             turn.parts.append(_Call(str(part.get("id", "")), name, arguments))
         elif kind == "tool_result":
             _join(turns, turn, {**part, "tool_call_id": part.get("tool_use_id")})
+        elif kind in _THOUGHT_PARTS:  # what was thought and not said is kept beside the transcript
+            thought = part.get(_THOUGHT_PARTS[kind])
+            turn.thoughts += [thought] if isinstance(thought, str) and thought else []
         else:  # images, audio, files: a lesson is text, and their bytes do not belong into git
-            turn.parts.append(TextPart(text=f"[{kind}]"))
+            turn.parts.append(TextPart(text=named(part)))
 
 
 def _calls(source: dict[str, JsonValue], where: str) -> list[_Call]:
@@ -189,8 +205,15 @@ def _output_text(content: JsonValue) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        texts = [part.get("text") for part in parts if str(part.get("type")) in _TEXT_PARTS]
-        if len(texts) == len(content):
+        texts = [_part_text(part) for part in content if isinstance(part, dict)]
+        if len(texts) == len(content) and None not in texts:
             return "\n".join(str(text) for text in texts)
     return json.dumps(content, ensure_ascii=False)
+
+
+def _part_text(part: dict[str, JsonValue]) -> str | None:
+    """Return a part of a tool's result as text; None for JSON of the tool's own."""
+    kind = str(part.get("type"))
+    if kind in _TEXT_PARTS:
+        return str(part.get(_TEXT_PARTS[kind]))
+    return named(part) if kind in _MEDIA_PARTS else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from typing import TYPE_CHECKING, cast
+
+from trainer.importers.media import media_type, reference, without_data
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -28,10 +31,13 @@ _KEPT_END = MAX_TEXT // 4
 def clean_text(text: str) -> str:
     """Return the text with lone surrogates, which no UTF-8 file can hold, replaced by U+FFFD.
 
-    Of a text over MAX_TEXT the middle is left out; a mark says how much.
+    Of files in base64 a reference is left (see `media`). Of a text over MAX_TEXT the middle is left out; a
+    mark says how long it was, and its SHA-256.
     """
+    text = without_data(text)
     if len(text) > MAX_TEXT:
-        mark = f"\n[cut: {len(text)} characters]\n"
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        mark = f"\n[cut: {len(text)} characters, sha256 {digest}]\n"
         text = text[: MAX_TEXT - _KEPT_END - len(mark)] + mark + text[-_KEPT_END:]
     if text.isascii():
         return text
@@ -66,6 +72,9 @@ def clean(value: JsonValue, depth: int = MAX_DEPTH) -> JsonValue:
             raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
         if isinstance(value, list):
             return [clean(item, depth - 1) for item in value]
+        kind = media_type(value)
+        if kind:
+            value = {**value, "data": reference(kind, str(value["data"]))}
         return {clean_text(key): clean(item, depth - 1) for key, item in value.items()}
     return value
 

@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -66,6 +67,7 @@ def test_of_a_giant_text_beginning_and_end_are_kept(size):
     assert len(text) == MAX_TEXT
     assert text.startswith("aaa")
     assert text.endswith("aé")
-    assert f"\n[cut: {size} characters]\n" in text
+    digest = hashlib.sha256(("a" * (size - 1) + "é").encode()).hexdigest()
+    assert f"\n[cut: {size} characters, sha256 {digest}]\n" in text
     assert clean(text) == text
     assert clean("a" * MAX_TEXT) == "a" * MAX_TEXT
