@@ -35,7 +35,11 @@ DOORS = {  # library → the only modules that may import it
     "uvicorn": {"trainer.web.run"},
     # git, the pager, the user's own command, and the two programs that hold keys
     "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.follow", "xpstore.signing"},
-    "sqlite3": {"xpstore.search", "trainer.environments.order_desk.database"},
+    "sqlite3": {
+        "xpstore.search",
+        "trainer.environments.order_desk.database",
+        "trainer.service.session_db",
+    },
 }
 CLI_ONLY = {"click", "rich"}
 WITHOUT_PYDANTIC = {

@@ -1,0 +1,1 @@
+"""The session service: what agents say comes in over HTTP, and lessons come out as commits."""
