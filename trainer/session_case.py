@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from trainer.domain import Case, RubricEvaluation
+from trainer.domain import Case, RubricCriterion, RubricEvaluation
 from trainer.importers.jsontext import RecordError, as_object, clean, decode_at
 from xpstore.errors import FormatError
 
@@ -32,6 +32,9 @@ LABEL_KEYS = ("ground_truth", "expected_actions")
 """Sent only where somebody says so."""
 CASE_METADATA_KEYS = ("dataset", "domain", "split", "data_split", "source")
 
+NO_CRITERIA = RubricCriterion(name="outcome", description="The task is done as it was asked for.")
+"""Stands in a CaseSpec for a rubric without criteria."""
+
 _CASE_PROSE = (
     "The task that the messages below are about, and how it is judged. How it came out is not told here."
 )
@@ -40,6 +43,7 @@ _FAMILY = re.compile(
     r"# OpenViking (Batch Training CaseSpec|OutcomeEvaluation)(?: v(\d{1,9}))?[ \t]*(?:\r?\n|$)"
 )
 _FENCE = re.compile(r"^ {0,3}```json[ \t]*\r?\n\s*", re.MULTILINE)
+_BARE = re.compile(r"\s*(?=\{)")
 _CLOSE = re.compile(r"\s*\n {0,3}```")
 
 Value = TypeVar("Value", bound=BaseModel)
@@ -50,15 +54,22 @@ def trimmed(case: Case, *, ground_truth: bool = False) -> Case:
 
     Of the input stay INPUT_KEYS, with `ground_truth` LABEL_KEYS too; of the metadata CASE_METADATA_KEYS.
     Metadata of the rubric and its criteria stays only with `ground_truth`: environments keep there what they
-    compare with.
+    compare with. What OpenViking's server wants to be there is filled in: a signature (the name), criteria
+    (NO_CRITERIA) and their descriptions (their names).
     """
     keys = (*INPUT_KEYS, *LABEL_KEYS) if ground_truth else INPUT_KEYS
     rubric = case.rubric
+    criteria = tuple(
+        c if c.description.strip() else c.model_copy(update={"description": c.name or NO_CRITERIA.name})
+        for c in rubric.criteria or (NO_CRITERIA,)
+    )
     if not ground_truth:
-        criteria = tuple(c.model_copy(update={"metadata": {}}) for c in rubric.criteria)
-        rubric = rubric.model_copy(update={"metadata": {}, "criteria": criteria})
+        criteria = tuple(c.model_copy(update={"metadata": {}}) for c in criteria)
+        rubric = rubric.model_copy(update={"metadata": {}})
+    rubric = rubric.model_copy(update={"criteria": criteria})
     kept = case.model_copy(
         update={
+            "task_signature": case.task_signature if case.task_signature.strip() else case.name,
             "input": _only(case.input, keys),
             "metadata": _only(case.metadata, CASE_METADATA_KEYS),
             "rubric": rubric,
@@ -105,15 +116,15 @@ def render_outcome(evaluation: RubricEvaluation, *, ground_truth: bool = False) 
 
 
 def parse_outcome(text: str) -> RubricEvaluation | None:
-    """Return the evaluation of an OutcomeEvaluation message; None where the text is none.
+    """Return the evaluation of an OutcomeEvaluation message; None where the text is none, or says null.
 
     Raises FormatError for one that is malformed. Unknown fields are left out; text after the block is prose.
     Anybody who may write a message may write this one, so only the last message of a session counts.
     """
     value = _parse(text, "OutcomeEvaluation", "")
-    return (
-        None if value is None else _read(RubricEvaluation, value.get("evaluation"), "the OutcomeEvaluation")
-    )
+    if value is None or ("evaluation" in value and value["evaluation"] is None):
+        return None
+    return _read(RubricEvaluation, value.get("evaluation"), "the OutcomeEvaluation")
 
 
 def as_speech(text: str) -> str:
@@ -152,7 +163,7 @@ def _parse(text: str, kind: str, version: str) -> dict[str, JsonValue] | None:
     if (found[2] or "") != version:
         told, read = found[2] or "none", version or "none"
         raise FormatError(f"{kind} of version {told}; this program reads version {read}")
-    fence = _FENCE.search(text, found.end())
+    fence = _FENCE.search(text, found.end()) or _BARE.match(text, found.end())
     if fence is None:
         raise FormatError(f"{kind}: no block of JSON", hint="a line ```json begins it")
     try:
@@ -162,7 +173,7 @@ def _parse(text: str, kind: str, version: str) -> dict[str, JsonValue] | None:
         raise FormatError(f"{kind}: not valid JSON: {error.msg} at character {error.pos + 1}") from None
     except RecordError as error:
         raise FormatError(f"{kind}: {error}") from None
-    if _CLOSE.match(text, end) is None:
+    if fence.re is _FENCE and _CLOSE.match(text, end) is None:
         raise FormatError(f"{kind}: the block of JSON does not end after its value")
     return block
 

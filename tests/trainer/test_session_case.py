@@ -10,6 +10,7 @@ from trainer.session_case import (
     CASE_HEADER,
     INPUT_KEYS,
     LABEL_KEYS,
+    NO_CRITERIA,
     OUTCOME_HEADER,
     PROTOCOL,
     as_speech,
@@ -160,7 +161,8 @@ def test_what_is_sent_of_a_case_is_what_the_rfc_lists():
 def test_labels_go_along_where_somebody_says_so():
     told = trimmed(CASE, ground_truth=True)
     assert set(told.input) == {*INPUT_KEYS, *LABEL_KEYS}
-    assert told.rubric == CASE.rubric
+    assert told.rubric.metadata == CASE.rubric.metadata
+    assert told.rubric.criteria[0].metadata == CASE.rubric.criteria[0].metadata
     assert told.metadata == {"dataset": "desk"}
 
 
@@ -245,6 +247,20 @@ def test_unknown_fields_and_prose_of_other_writers_are_left_out():
     assert parse_case_spec(spec(case).replace("\n", "\r\n") + "\n\nThank you.") == Case(
         name="a", rubric=Rubric(name="r", criteria=(RubricCriterion(name="c"),))
     )
+
+
+def test_what_openviking_wants_to_be_there_is_filled_in():
+    told = trimmed(Case(name="a", rubric=Rubric(name="r")))
+    assert told.task_signature == "a"
+    assert told.rubric.criteria == (NO_CRITERIA,)
+    told = trimmed(Case(name="a", rubric=Rubric(name="r", criteria=(RubricCriterion(name="paid"),))))
+    assert told.rubric.criteria[0].description == "paid"
+
+
+def test_messages_without_a_fence_and_without_a_score_are_read():
+    bare = spec({"name": "a", "rubric": {"name": "r"}}).replace("```json", "").replace("```", "")
+    assert parse_case_spec(bare) == Case(name="a", rubric=Rubric(name="r"))
+    assert parse_outcome(f'{OUTCOME_HEADER}\n\n```json\n{{"evaluation": null}}\n```') is None
 
 
 def test_what_json_cannot_say_is_an_error_and_no_message():
