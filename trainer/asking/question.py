@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Frozen)
 
-Stage = Literal["extract", "edit", "merge", "resolve", "judge", "answer", "act", "probe", "embed"]
+Stage = Literal["case", "extract", "edit", "merge", "resolve", "judge", "answer", "act", "probe", "embed"]
 Fault = Literal[
     "budget", "connection", "empty", "form", "http", "length", "refusal", "replay", "timeout", "wrong"
 ]

@@ -110,7 +110,7 @@ def session_row(db: Connection, owner: str, session: str) -> SessionRow:
     """Return a session. Raises UnknownError."""
     row = db.execute(f"{SESSIONS} WHERE s.owner = ? AND s.id = ?", (owner, session)).fetchone()
     if row is None:
-        raise UnknownError(f"there is no session {session}", hint="create it first")
+        raise UnknownError("session", session, hint="create it first")
     return as_session(row)
 
 
@@ -127,7 +127,8 @@ def add_message(db: Connection, key: int, message: NewMessage) -> int:
     sql = "SELECT data FROM message WHERE session = ? AND id = ?"
     if known := db.execute(sql, (key, message.id)).fetchone():
         if _said(known["data"]) != _said(data):
-            raise ExistsError(f"another message has the id {message.id}", hint="a message is never changed")
+            said = f"another message has the id {message.id}"
+            raise ExistsError("message", message.id, said, hint="a message is never changed")
         return 0
     db.execute(
         "INSERT INTO message (session, id, data, tokens) VALUES (?, ?, ?, ?)",
@@ -191,5 +192,4 @@ def as_task(row: Mapping[str, str]) -> Task:
 
 def no_task(task: str) -> UnknownError:
     """Return that there is no such task."""
-    del task  # it may be anything, and the answer is a fixed one that clients know
-    return UnknownError("Task not found or expired")
+    return UnknownError("task", task, "Task not found or expired")

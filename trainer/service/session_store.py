@@ -84,7 +84,8 @@ class SessionStore:
             sql = "INSERT INTO session (owner, id, created, updated, settings) VALUES (?, ?, ?, ?, ?)"
             known = db.execute("SELECT 1 FROM session WHERE owner = ? AND id = ?", (owner, session))
             if known.fetchone():
-                raise ExistsError(f"session {session} exists already", hint="use it, or choose another id")
+                message = f"session {session} exists already"
+                raise ExistsError("session", session, message, hint="use it, or choose another id")
             db.execute(sql, (owner, session, now, now, json.dumps(dict(settings))))
             return session_row(db, owner, session)
 
@@ -130,7 +131,7 @@ class SessionStore:
             sql = "SELECT task FROM archive WHERE session = ? AND number = ?"
             row = db.execute(sql, (key, number)).fetchone()
             if row is None:
-                raise UnknownError(f"session {session} has no archive {number}")
+                raise UnknownError("archive", f"archive_{number:03} of session {session}")
             return archive_row(db, row["task"])
 
         return await self._db.run(work)
@@ -143,7 +144,7 @@ class SessionStore:
             sql = "SELECT data, mime_type FROM tool_result WHERE session = ? AND id = ?"
             row = db.execute(sql, (key, result)).fetchone()
             if row is None:
-                raise UnknownError(f"session {session} has no tool result {result}")
+                raise UnknownError("tool result", f"{result} of session {session}")
             return row["data"], row["mime_type"]
 
         return await self._db.run(work)

@@ -13,6 +13,7 @@ PINNED = {
     ("act", 1): "a6168502a920c371",
     ("act_in_text", 1): "9b291b18d9c768e3",
     ("answer", 1): "e864574bf460607f",
+    ("case", 1): "d85b5eed437d73a2",
     ("edit", 1): "e61110fb1d9f6f2a",
     ("extract", 1): "65f48b73d3864f10",
     ("judge", 1): "656123aa82316c3e",
