@@ -24,7 +24,7 @@ _DATA_URI = re.compile(
     r"([A-Za-z0-9+/_-]{64,}={0,2})"
 )
 _TYPE_KEYS = ("media_type", "mime_type", "mimeType")
-_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
+_TYPE = re.compile(r"[a-z]{1,64}/[\w.+-]{1,64}")
 _LONGEST_URL = 200
 
 

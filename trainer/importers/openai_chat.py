@@ -5,7 +5,9 @@ from __future__ import annotations
 from pydantic import JsonValue, ValidationError
 
 from trainer.domain import Case, Message, Rollout, RubricEvaluation
+from trainer.importers.cases import first_query, is_name, named_case, query_case
 from trainer.importers.chat import read_messages
+from trainer.importers.form import Format, Found, texts
 from trainer.importers.jsontext import RecordError, as_number, as_object
 from trainer.importers.scoring import reward_evaluation, reward_rubric
 from xpstore.hashing import content_id
@@ -15,8 +17,7 @@ FORMAT = "chat messages with a score"
 _CASE_KEYS = ("case", "case_id", "case_name", "task", "task_id", "task_name", "id")
 _CASE_FIELDS = {"name", "task_signature", "input", "rubric", "metadata"}
 _READ_KEYS = {"messages", "passed", "feedback", "metadata"}
-MAX_CASE_NAME = 80
-"""A longer text in `task` is the task itself, not its name."""
+_ID_KEYS = ("trajectory_id", "session_id", "run_id", "id", "uuid")
 
 
 def matches(record: dict[str, JsonValue]) -> bool:
@@ -44,13 +45,22 @@ def read(record: dict[str, JsonValue]) -> Rollout:
     )
 
 
-def _evaluation(record: dict[str, JsonValue], score_key: str) -> RubricEvaluation:
+def found(record: dict[str, JsonValue]) -> tuple[Found]:
+    """Return the rollout with the ids that the record has of its own."""
+    return (Found(read(record), texts(*(record.get(key) for key in _ID_KEYS))),)
+
+
+CHAT = Format("chat", FORMAT, matches, found)
+
+
+def _evaluation(record: dict[str, JsonValue], score_key: str) -> RubricEvaluation | None:
+    """Return the evaluation; None where the record has neither score nor reward."""
     passed = record.get("passed")
     if passed is not None and not isinstance(passed, bool):
         raise RecordError("passed is neither true nor false")
     score = record.get(score_key)
     if score is None and passed is None:
-        raise RecordError("there is neither a score nor a reward: nothing can be learned without one")
+        return None
     number = as_number(passed if score is None else score, score_key)
     feedback = record.get("feedback") or []
     lines = tuple(str(line) for line in (feedback if isinstance(feedback, list) else [feedback]))
@@ -66,17 +76,10 @@ def _case(given: JsonValue, messages: tuple[Message, ...]) -> Case:
         return _case_from_object(given)
     if isinstance(given, str | int | float):
         text = str(given)
-        if len(text) <= MAX_CASE_NAME and "\n" not in text:
-            return Case(name=text, task_signature=text, rubric=reward_rubric(text))
-        return _case_from_query(text)
+        return named_case(text) if is_name(text) else query_case(text)
     if given is not None:
         raise RecordError("the case is neither a name nor an object")
-    return _case_from_query(next((m.text for m in messages if m.role == "user"), messages[0].text))
-
-
-def _case_from_query(query: str) -> Case:
-    name = f"case_{content_id(query)[:12]}"
-    return Case(name=name, task_signature=name, input={"user_query": query}, rubric=reward_rubric(name))
+    return query_case(first_query(messages))
 
 
 def _case_from_object(given: dict[str, JsonValue]) -> Case:

@@ -1,7 +1,7 @@
 import pytest
 
 from trainer.importers.jsontext import RecordError
-from trainer.importers.openai_chat import matches, read
+from trainer.importers.openai_chat import found, matches, read
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "Book a flight."}]
 
@@ -75,7 +75,6 @@ def test_a_full_case_and_a_task_text():
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"score": None}, "neither a score nor a reward"),
         ({"score": "0.5"}, "score is not a number"),
         ({"passed": "yes"}, "passed is neither"),
         ({"messages": []}, "messages is empty"),
@@ -87,3 +86,13 @@ def test_a_full_case_and_a_task_text():
 def test_broken_records(fields, why):
     with pytest.raises(RecordError, match=why):
         read(record(**fields))
+
+
+def test_a_score_may_be_missing():
+    assert read(record(score=None)).evaluation is None
+
+
+def test_the_ids_by_which_a_score_may_name_it():
+    (one,) = found(record(id=7, trajectory_id="t", session_id=None))
+    assert one.keys == ("t", "7")
+    assert one.rollout == read(record(id=7, trajectory_id="t", session_id=None))
