@@ -63,7 +63,7 @@ class KeyFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def keys(self) -> tuple[Key, ...]:
+    def read(self) -> tuple[Key, ...]:
         """Return the keys; none where there is no file. Raises FormatError, RepositoryError."""
         try:
             text = self.path.read_text("utf-8")
@@ -114,7 +114,7 @@ class KeyFile:
             raise self._failed("write", error) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield self.keys()
+            yield self.read()
         finally:
             os.close(handle)
 
@@ -164,7 +164,7 @@ class Access:
         """Read the keys. Raises FormatError, RepositoryError."""
         self._file = file
         self._stamp = file.stamp()
-        self._keys = file.keys()
+        self._keys = file.read()
 
     def caller(self, header: Callable[[str], str]) -> Caller:
         """Return who calls by the headers of a request (`header(name)`, "" = none). Raises WebError (401)."""
@@ -183,7 +183,7 @@ class Access:
     def _current(self) -> tuple[Key, ...]:
         stamp = self._file.stamp()
         if stamp != self._stamp:
-            self._keys, self._stamp = self._file.keys(), stamp
+            self._keys, self._stamp = self._file.read(), stamp
         return self._keys
 
 
