@@ -84,8 +84,6 @@ RFC_NAMES = {
     "TrajectoryRolloutAnalyzer",
 }
 STILL_TO_COME = {
-    "RemoteCaseLoader",
-    "RemoteRolloutExecutor",
     "SessionCommitPolicyTrainer",
 }
 

@@ -163,11 +163,15 @@ class JsonClient:
                 raise
             raise HttpError("timeout", f"{self.host} did not answer within {deadline:g} s") from None
 
+    def is_too_long(self, seconds: float | None) -> bool:
+        """Say whether a service asks for more patience than there is here."""
+        return seconds is not None and seconds > self._longest_wait
+
     def _is_worth_it(self, error: BaseException) -> bool:
         """Say whether another attempt can help."""
         if not isinstance(error, HttpError) or error.kind not in _TRANSIENT or error.status == 501:
             return False
-        return error.retry_after is None or error.retry_after <= self._longest_wait
+        return not self.is_too_long(error.retry_after)
 
     async def _attempt(self, request: httpx.Request) -> Reply:
         try:

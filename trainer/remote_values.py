@@ -148,7 +148,7 @@ def _experience(policy: PolicyJson) -> Experience:
 
 
 def _written(policy: PolicyJson) -> str:
-    """Return the file of an experience that another client sent: in the RFC's fields, or whole as `content`."""
+    """Return the file of an experience that another client sent, in fields or whole as `content`."""
     if locate(policy.content) is not None:
         return policy.content
     return f"---\n{dump({**policy.metadata, 'status': policy.status})}---\n{policy.content}"
