@@ -84,7 +84,6 @@ RFC_NAMES = {
     "TrajectoryRolloutAnalyzer",
 }
 STILL_TO_COME = {
-    "SessionCommitPolicyTrainer",
 }
 
 

@@ -161,8 +161,9 @@ class RolloutFailure(Frozen):
 
     rollout: str
     case: str
-    stage: Literal["receive", "recall", "execute", "analyze", "estimate"]
-    """`receive`: it is not taken, since it was forgotten; `recall`: an earlier one that cannot be read."""
+    stage: Literal["receive", "recall", "execute", "analyze", "estimate", "session"]
+    """`receive`: it is not taken, since it was forgotten; `recall`: an earlier one that cannot be read;
+    `session`: a service did not learn from it."""
     error: str
 
 
