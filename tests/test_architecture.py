@@ -83,8 +83,7 @@ RFC_NAMES = {
     "TrajectoryAnalyzerContext",
     "TrajectoryRolloutAnalyzer",
 }
-STILL_TO_COME = {
-}
+STILL_TO_COME: frozenset[str] = frozenset()
 
 
 def module_name(path: Path) -> str:
