@@ -7,9 +7,11 @@ here. Written on ASGI itself: a body that is streamed has to be counted before a
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import re
 import secrets
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -33,8 +35,6 @@ trace = logging.getLogger("xpstore.trace.web")
 
 PUBLIC = frozenset({"/health", "/openapi.json"})
 """What needs no key."""
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "testserver"})
-"""Names of this machine in a Host header; the last one is that of a test client without a network."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 DEFECT = "this is a defect of the service; its log says more under this request id"
 
@@ -60,6 +60,17 @@ class Guard:
             await self.app(scope, receive, send)
             return
         exchange = _Exchange(scope, receive, send)
+        scope.setdefault("state", {})
+        begun = time.monotonic()
+        try:
+            await self._respond(scope, exchange)
+        finally:
+            target = scope.get("raw_path", b"").decode("ascii", "backslashreplace")
+            caller, spent = scope["state"].get("caller", ANYBODY).name, 1000 * (time.monotonic() - begun)
+            line = f"{exchange.request_id} {caller}: {scope['method']} {target} {exchange.status}"
+            trace.info("%s (%.0f ms)", line, spent)
+
+    async def _respond(self, scope: Scope, exchange: _Exchange) -> None:
         try:
             await self._serve(scope, exchange)
         except _GoneError:
@@ -74,15 +85,11 @@ class Guard:
             await self._answer(exchange, Problem(500, code_of(500), DEFECT))
 
     async def _serve(self, scope: Scope, exchange: _Exchange) -> None:
-        state = scope.setdefault("state", {})
-        state["request_id"] = exchange.request_id
-        state["caller"] = caller = self._caller(scope, exchange)
+        scope["state"]["request_id"] = exchange.request_id
+        scope["state"]["caller"] = self._caller(scope, exchange)
         body = await exchange.body(self.limits)
         if _is_json(exchange.header("content-type")):
             check_json(body, self.limits.depth)
-        trace.debug(
-            "request %s of %s: %s %s", exchange.request_id, caller.name, scope["method"], scope["path"]
-        )
         await self.app(scope, exchange.replay, exchange.send)
 
     def _caller(self, scope: Scope, exchange: _Exchange) -> Caller:
@@ -115,7 +122,7 @@ class Guard:
             )
 
     async def _answer(self, exchange: _Exchange, problem: Problem) -> None:
-        if exchange.has_begun:  # a status was sent: only breaking off tells the client that this is not all
+        if exchange.status:  # a status was sent: only breaking off tells the client that this is not all
             raise ConnectionAbortedError(problem.message)
         with suppress(_GoneError, WebError):
             await exchange.drain(self.limits)
@@ -136,7 +143,8 @@ class _Exchange:
         self._receive, self._send = receive, send
         self._body: bytes | None = None
         self._is_read = self._is_replayed = False
-        self.has_begun = False
+        self.status = 0
+        """Of the answer; 0 = it has not begun."""
         sent = self.header("x-request-id")
         self.request_id = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
 
@@ -193,7 +201,7 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """Be the `send` of the application."""
         if message["type"] == "http.response.start":
-            self.has_begun = True
+            self.status = int(message["status"])
             headers = [*message.get("headers", ()), (b"x-request-id", self.request_id.encode("ascii"))]
             message = {**message, "headers": headers}
         await self._send(message)
@@ -206,7 +214,7 @@ def _refuse_other_sites(exchange: _Exchange) -> None:
     """
     host = urlsplit(f"//{exchange.header('host')}")
     origin = exchange.header("origin")
-    if _name(host.netloc) not in LOOPBACK:
+    if not _is_here(_name(host.netloc)):
         raise WebError(
             403, "without keys only this machine is served", hint="call it by 127.0.0.1 or localhost"
         )
@@ -218,6 +226,14 @@ def _name(netloc: str) -> str:
     """Return the host of `host:port`, in small letters."""
     host = netloc.rpartition("]")[0].lstrip("[") if netloc.startswith("[") else netloc.partition(":")[0]
     return host.lower()
+
+
+def _is_here(name: str) -> bool:
+    """Return whether a name of a Host header can only be this machine."""
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _is_json(content_type: str) -> bool:

@@ -85,24 +85,27 @@ class KeyFile:
 
     def add(self, name: str, store: str = "") -> str:
         """Make a key and return it: it cannot be had again. Raises UsageError where the name is taken."""
-        if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name for a key", hint="use a-z, 0-9, - and _, at most 64")
         key = PREFIX + secrets.token_urlsafe(32)
         with self._changing() as keys:
-            if any(known.name == name for known in keys):
-                raise UsageError(
-                    f"there is a key named '{name}'", hint="drop it first, or choose another name"
-                )
+            self.check_new(name)
             self._write([*keys, Key(name, digest(key.encode()), store)])
         return key
 
-    def drop(self, name: str) -> None:
-        """Take a key away. Raises NotFoundError."""
+    def check_new(self, name: str) -> None:
+        """Raise UsageError where no key can be made with this name."""
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name for a key", hint="use a-z, 0-9, - and _, at most 64")
+        if any(known.name == name for known in self.read()):
+            raise UsageError(f"there is a key named '{name}'", hint="drop it first, or choose another name")
+
+    def drop(self, name: str, *, dry_run: bool = False) -> None:
+        """Take a key away; with `dry_run` see whether it is there. Raises NotFoundError."""
         with self._changing() as keys:
             left = [key for key in keys if key.name != name]
             if len(left) == len(keys):
                 raise NotFoundError(f"there is no key named '{name}'", hint="`xp serve key list` names them")
-            self._write(left)
+            if not dry_run:
+                self._write(left)
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Key, ...]]:

@@ -11,12 +11,13 @@ import ipaddress
 import logging
 import signal
 import socket
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
 
-from xpstore.errors import RepositoryError, UsageError
+from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,8 +100,6 @@ async def _serve(
     server = _Server(config, lambda: announce(url_of(listener)))
     async with app.router.lifespan_context(app):
         await server.serve(sockets=[listener])
-    if server.failure is not None:
-        raise server.failure
     return INTERRUPTED if server.is_interrupted else 0
 
 
@@ -111,7 +110,6 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._ready = ready
         self.is_interrupted = False
-        self.failure: RepositoryError | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -119,7 +117,10 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End by a signal, without having it once more afterwards."""
+        """End by a signal, without having it once more afterwards; by none in a thread of its own."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
