@@ -99,14 +99,15 @@ class OfflineCaseFinder:
             return FoundCases(why=NO_TASK)
         blank = Case(name="session", rubric=Rubric(name="session"))
         facts = read_facts(Rollout(case=blank, messages=spoken.messages), _UNSCORED)
-        pending = {t.tool_name for m in spoken.messages for t in m.tools if t.tool_status == "pending"}
+        parts = [t for m in spoken.messages for t in m.tools if changes_something(t.tool_name)]
+        is_answered = bool(parts) and parts[-1].tool_status != "pending"
         changing = [c for c in facts.calls if changes_something(c.tool) and is_name(c.tool)]
         last = changing[-1] if changing else None
         name = f"session-{last.tool}" if last else "session-talk"
         if spoken.outcome is not None:
             rubric = _rubric(name, [(r.criterion_name, "") for r in spoken.outcome.criterion_results])
             return _found(name, task, rubric, spoken.outcome)
-        if last is None or last.tool in pending:
+        if last is None or not is_answered:
             return FoundCases(why=NO_OUTCOME)
         rubric = _rubric(name, [(f"{last.tool} accepted", f"The last call of `{last.tool}` is accepted.")])
         result = CriterionResult(

@@ -76,14 +76,18 @@ class SessionStore:
             os.close(self._lock)
             self._lock = -1
 
-    async def create(self, owner: str, session: str, settings: Mapping[str, JsonValue]) -> SessionRow:
-        """Make a session. Raises ExistsError."""
+    async def create(
+        self, owner: str, session: str, settings: Mapping[str, JsonValue], *, may_exist: bool = False
+    ) -> SessionRow:
+        """Make a session. Raises ExistsError, unless it `may_exist`."""
         now = self._clock()
 
         def work(db: Connection) -> SessionRow:
             sql = "INSERT INTO session (owner, id, created, updated, settings) VALUES (?, ?, ?, ?, ?)"
             known = db.execute("SELECT 1 FROM session WHERE owner = ? AND id = ?", (owner, session))
             if known.fetchone():
+                if may_exist:
+                    return session_row(db, owner, session)
                 message = f"session {session} exists already"
                 raise ExistsError("session", session, message, hint="use it, or choose another id")
             db.execute(sql, (owner, session, now, now, json.dumps(dict(settings))))
@@ -104,10 +108,18 @@ class SessionStore:
 
         return await self._db.run(work)
 
-    async def add(self, owner: str, session: str, messages: Sequence[NewMessage]) -> tuple[SessionRow, int]:
+    async def count(self, key: int) -> int:
+        """Return how many messages a session has, archived ones included."""
+        sql = "SELECT COUNT(*) FROM message WHERE session = ?"
+        return await self._db.run(lambda db: int(db.execute(sql, (key,)).fetchone()[0]))
+
+    async def add(
+        self, owner: str, session: str, messages: Sequence[NewMessage], most: int
+    ) -> tuple[SessionRow, int]:
         """Add messages, those that are there already once; return the session, and how many are new.
 
-        Raises UnknownError; ExistsError where another message has the id of one, and adds none then.
+        Raises UnknownError; and adds none: ExistsError where another message has the id of one, StateError
+        where more than `most` would wait for a commit.
         """
         now = self._clock()
 
@@ -115,7 +127,10 @@ class SessionStore:
             key = session_row(db, owner, session).key
             added = sum(add_message(db, key, message) for message in messages)
             db.execute("UPDATE session SET updated = ? WHERE key = ?", (now, key))
-            return session_row(db, owner, session), added
+            found = session_row(db, owner, session)
+            if found.messages > most:
+                raise StateError(f"session {session} has {most} messages", hint="commit them first")
+            return found, added
 
         return await self._db.run(work)
 

@@ -1,0 +1,143 @@
+"""The work on commits of sessions: in the background, a few at once, taken up again by the next start.
+
+No task hangs: whatever happens to the work on one, it is completed, failed or cancelled, or the process has
+ended and the next one takes it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from trainer.service.session_errors import StateError
+from trainer.service.session_learning import failed
+from trainer.service.session_store import OPEN
+from trainer.service.session_views import effective_types
+from xpstore.errors import XpError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from trainer.service.session_learning import CommitLearner, Learned
+    from trainer.service.session_rows import Archive, Status, Task
+    from trainer.service.session_store import SessionStore
+
+trace = logging.getLogger("xpstore.trace.sessions")
+
+AT_ONCE = 64
+"""As many commits are learned from at the same time; they share updates."""
+ALL = 1 << 31
+CANCELLED = "its session's task was cancelled"
+BROKEN = "the service failed at it; its log says why"
+
+
+class SessionTasks:
+    """The tasks of a store's sessions that this process works on."""
+
+    def __init__(self, store: SessionStore, learner: CommitLearner) -> None:
+        self._store = store
+        self._learner = learner
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._works: dict[str, asyncio.Task[None]] = {}
+        self._begun: set[str] = set()
+
+    async def start(self) -> int:
+        """Take up what another process has left undone; return how many tasks."""
+        left = await self._store.tasks(status=OPEN, limit=ALL)
+        for task in reversed(left):
+            self.begin(task.id)
+        return len(left)
+
+    def begin(self, task: str) -> None:
+        """Work on a task, unless that is being done already."""
+        if task not in self._works:
+            work = self._works[task] = asyncio.ensure_future(self._work(task))
+            work.add_done_callback(lambda done: self._ended(task, done))
+
+    async def retry(self, task: Task) -> Task:
+        """Try a failed task again; one that is not done is left to go on. Raises StateError: it is done."""
+        if task.status in OPEN:
+            self.begin(task.id)
+            return task
+        found = await self._store.move(task.id, ("failed",), "pending")
+        if found.status not in OPEN:
+            raise StateError(f"task {task.id} is {found.status}", hint="a task that failed can be retried")
+        self.begin(task.id)
+        return found
+
+    async def cancel(self, task: Task) -> Task:
+        """Stop a task; what it has taught stays. Raises StateError: it is done."""
+        found = await self._store.move(task.id, ("pending", "running", "cancelling"), "cancelling")
+        if found.status != "cancelling":
+            raise StateError(f"task {task.id} is {found.status} already")
+        work = self._works.get(task.id)
+        if work is not None:
+            work.cancel()
+            await asyncio.wait([work])
+            self._ended(task.id, work)
+        self.begin(task.id)  # where it was too late to stop, or it was another process's, this ends it
+        return await self._store.task(task.id)
+
+    async def close(self) -> None:
+        """Finish what was begun, leave the rest to the next start."""
+        works = dict(self._works)
+        for task, work in works.items():
+            if task not in self._begun:
+                work.cancel()
+        if works:
+            await asyncio.wait(works.values())
+
+    def _ended(self, task: str, work: asyncio.Task[None]) -> None:
+        if self._works.get(task) is work:
+            del self._works[task]
+
+    async def _work(self, task: str) -> None:
+        async with self._gate:
+            self._begun.add(task)
+            try:
+                await self._done(task)
+            except XpError as error:  # the store of sessions says no; the next start takes the task up
+                trace.warning("task %s: %s", task, error.message)
+            finally:
+                self._begun.discard(task)
+
+    async def _done(self, task: str) -> None:
+        found = await self._store.move(task, ("pending", "running"), "running")
+        if found.status not in {"running", "cancelling"}:
+            return
+        archive = await self._store.archive_of(task)
+        state = found.status
+        try:
+            if state == "cancelling":
+                learned = await self._learner.drop(archive, CANCELLED)
+                await self._store.move(task, (state,), "cancelled", result=result_of(archive, learned))
+                return
+            learned = await self._learner.learn(archive)
+        except XpError as error:
+            await self._store.move(task, (state,), "failed", error=_said(error))
+        except Exception:  # noqa: BLE001  # a fault of this program must not leave somebody waiting
+            trace.exception("task %s of session %s", task, archive.session)
+            await self._store.move(task, (state,), "failed", error=BROKEN)
+        else:
+            why = _said(failed(learned)) if learned.failures else None
+            status: Status = "failed" if why else "completed"
+            await self._store.move(task, (state,), status, result=result_of(archive, learned), error=why)
+
+
+def _said(error: XpError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def result_of(archive: Archive, learned: Learned) -> dict[str, JsonValue]:
+    """Return what a task's caller is told of what was learned."""
+    kinds = effective_types(archive.settings)
+    told = learned.as_json()
+    why = told["why_nothing"]
+    return {
+        "memories_extracted": {"memory_write": sum(state.lessons for state in learned.rollouts)},
+        "effective_memory_types": [*kinds],
+        "agent_memory_skip_reason": why or None,
+        "trace_id": archive.trace,
+        **told,
+    }
