@@ -40,6 +40,8 @@ _MEDIA_PARTS = frozenset(
 )
 _READ_KEYS = {"role", "content", "tool_calls", "function_call", "tool_call_id"}
 _RESULT_ROLES = {"tool", "function"}
+NO_CALL = "(answers no call)"
+"""The `tool_call_id` of a result that answers no call: it stays as text in the role `tool`."""
 
 
 @dataclass(slots=True)
