@@ -304,7 +304,7 @@ def _client(url: str, auth: Mapping[str, str], headers: Mapping[str, str]) -> ht
         ) from error
 
 
-_backoff = tenacity.wait_exponential_jitter(initial=FIRST_PAUSE, max=LONGEST_PAUSE, jitter=FIRST_PAUSE)
+_backoff = tenacity.wait_exponential(FIRST_PAUSE, LONGEST_PAUSE) + tenacity.wait_random(0, FIRST_PAUSE)
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
