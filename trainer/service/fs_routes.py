@@ -97,7 +97,7 @@ async def read(  # noqa: PLR0913, PLR0917  # the parameters of the route
     place = parse_uri(uri, tenant.user)
     if place.session is not None:
         session, rest = place.session
-        return ok(_lines(await tenant.sessions.content(tenant.account, session, rest), offset, limit))
+        return ok(_lines(await tenant.sessions.read_file(tenant.user, session, rest), offset, limit))
     shelf = await tenant.pages.shelf()
     response.headers[COMMIT] = shelf.commit
     name = place.experience

@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING
 from fastapi import Request  # noqa: TC002  # FastAPI reads the types of a dependency
 
 from trainer.service.pages import ServedPages
+from trainer.service.sessions import SessionService
 from trainer.web.problem import WebError
 from xpstore.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncIterator, Iterable
 
-    from trainer.service.sessions import SessionService
     from trainer.strategies import ModelChoice
     from trainer.web.keys import Caller
-
-    OpenSessions = Callable[[Path, str, "Served"], AbstractAsyncContextManager[SessionService]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +67,7 @@ class Tenants:
 
     @classmethod
     @asynccontextmanager
-    async def open(
-        cls, served: Served, callers: Iterable[str], open_sessions: OpenSessions
-    ) -> AsyncIterator[Tenants]:
+    async def open(cls, served: Served, callers: Iterable[str]) -> AsyncIterator[Tenants]:
         """Open the served store, and those of keys (`callers`: their paths, "" = the served one).
 
         Raises NotAStoreError, UsageError and RefusedError: a store that is missing, or served already.
@@ -85,7 +80,7 @@ class Tenants:
                 found = Location.find(at, name)
                 root = f"{found.repo.common_dir}\0{found.config.id}"
                 if root not in by_root:
-                    by_root[root] = await _opened(stack, at, found.config.id, served, open_sessions)
+                    by_root[root] = await _opened(stack, at, found.config.id, served)
                 stores[path] = by_root[root]
             yield cls(stores)
 
@@ -101,10 +96,11 @@ class Tenants:
         return Tenant(caller.name, caller.name, found.sessions, found.pages)
 
 
-async def _opened(
-    stack: AsyncExitStack, at: Path, store: str, served: Served, open_sessions: OpenSessions
-) -> _Open:
-    sessions = await stack.enter_async_context(open_sessions(at, store, served))
+async def _opened(stack: AsyncExitStack, at: Path, store: str, served: Served) -> _Open:
+    opening = SessionService.open(
+        at, store=store, choice=served.choice, branch=served.branch, served=served.ref
+    )
+    sessions = await stack.enter_async_context(opening)
     pages = await stack.enter_async_context(ServedPages(at, store, served.ref))
     return _Open(sessions, pages)
 

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from trainer.web.json_body import check_json
 from trainer.web.keys import ANYBODY
@@ -212,13 +211,13 @@ def _refuse_other_sites(exchange: _Exchange) -> None:
 
     Raises WebError (403) where Host is no name of this machine (DNS rebinding), or Origin is another site.
     """
-    host = urlsplit(f"//{exchange.header('host')}")
+    host = exchange.header("host")
     origin = exchange.header("origin")
-    if not _is_here(_name(host.netloc)):
+    if not _is_here(_name(host)):
         raise WebError(
             403, "without keys only this machine is served", hint="call it by 127.0.0.1 or localhost"
         )
-    if origin and urlsplit(origin).netloc != host.netloc:
+    if origin and origin.partition("://")[2].lower() != host.lower():
         raise WebError(403, "a page of another site may not call this service")
 
 
