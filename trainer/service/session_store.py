@@ -95,6 +95,16 @@ class SessionStore:
 
         return await self._db.run(work)
 
+    async def configure(self, owner: str, session: str, settings: Mapping[str, JsonValue]) -> None:
+        """Change some of a session's settings. Raises UnknownError."""
+
+        def work(db: Connection) -> None:
+            found = session_row(db, owner, session)
+            text = json.dumps({**found.settings, **settings})
+            db.execute("UPDATE session SET settings = ? WHERE key = ?", (text, found.key))
+
+        await self._db.run(work)
+
     async def session(self, owner: str, session: str) -> SessionRow:
         """Return a session. Raises UnknownError."""
         return await self._db.run(lambda db: session_row(db, owner, session))

@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from trainer.service.session_errors import InvalidRequestError
+from trainer.service.session_messages import tokens_in
 from trainer.service.session_uris import archive_name, archive_uri, diff_uri, session_uri
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import JsonValue
 
     from trainer.service.session_rows import Archive, SessionRow, Task
@@ -89,6 +92,25 @@ def listed_view(row: SessionRow) -> Json:
         "uri": session_uri(row.owner, row.id),
         "is_dir": True,
         "mod_time": iso(row.updated),
+    }
+
+
+def context_view(messages: Sequence[Json], budget: int) -> Json:
+    """Return the newest messages that have at most so many tokens together."""
+    shown: list[JsonValue] = []
+    used = 0
+    for message in reversed(messages):
+        used += tokens_in(message)
+        if used > budget:
+            used -= tokens_in(message)
+            break
+        shown.insert(0, message)
+    return {
+        "latest_archive_overview": "",
+        "pre_archive_abstracts": [],
+        "messages": shown,
+        "estimatedTokens": used,
+        "stats": {"totalArchives": 0, "includedArchives": 0, "activeTokens": used},
     }
 
 

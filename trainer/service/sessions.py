@@ -34,6 +34,7 @@ from trainer.service.session_views import (
     archive_view,
     checked_policy,
     commit_view,
+    context_view,
     created_view,
     listed_view,
     session_view,
@@ -173,9 +174,19 @@ class SessionService:
             "pending_tokens": row.tokens,
         }
 
+    async def configure(self, user: str, session: str, settings: Mapping[str, JsonValue]) -> Json:
+        """Change settings of a session. Raises InvalidRequestError, UnknownError."""
+        checked_policy(settings.get("memory_policy"))
+        await self._store.configure(user, checked_id(session), settings)
+        return await self.session(user, session)
+
     async def messages(self, user: str, session: str) -> list[Json]:
         """Return the messages that are in no archive yet. Raises UnknownError."""
         return await self._store.messages(user, checked_id(session))
+
+    async def context(self, user: str, session: str, budget: int) -> Json:
+        """Return the newest of these, as many as have at most so many tokens together."""
+        return context_view(await self.messages(user, session), budget)
 
     async def archive(self, user: str, session: str, name: str) -> Json:
         """Return an archive by its name, such as archive_001. Raises UnknownError."""
