@@ -40,6 +40,8 @@ class SessionServer:
         self.key = key
         self.faults: dict[str, list[Fault]] = {}
         self.course = ["pending", "running", "completed"]
+        self.courses: dict[str, list[str]] = {}
+        """Of single tasks, which are task-0, task-1 and so on."""
         self.result: Object = {"memory_diff_uri": "viking://diff"}
         self.error = "the model was away"
         self.waiting: dict[str, list[JsonValue]] = {}
@@ -103,7 +105,8 @@ class SessionServer:
         return {"status": "accepted", "task_id": task, "archive_uri": f"viking://{session}/1", "trace_id": ""}
 
     def _task(self, task: str) -> tuple[int, JsonValue]:
-        status = self.course[min(self.seen[task], len(self.course) - 1)]
+        course = self.courses.get(task, self.course)
+        status = course[min(self.seen[task], len(course) - 1)]
         self.seen[task] += 1
         if task not in self.tasks or status == "gone":
             return 404, ["NOT_FOUND", "Task not found or expired"]

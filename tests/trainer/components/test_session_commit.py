@@ -228,23 +228,22 @@ def test_again_is_a_session_of_its_own(server):
     assert sessions(result)[0].session_id.endswith("-2")
 
 
-@pytest.mark.parametrize("course", [["failed"], ["cancelled"], ["gone"]])
+@pytest.mark.parametrize("course", [["failed"], ["cancelled"]])
 def test_after_a_failure_the_next_run_tries_anew(server, course):
-    server.course = course
+    server.courses["task-0"] = course
     assert train(server, rollout()).failures
-    server.course = ["completed"]
-    server.seen.clear()
-    server.faults["task"] = [] if course == ["gone"] else ["html"]
-    if course == ["gone"]:
-        server.tasks.clear()
-    else:  # the earlier task has still failed
-        server.course = [*course, "completed"]
-        server.faults.clear()
-        server.seen = {**dict.fromkeys(server.tasks, 0)} | {"task-1": 1}
     result = train(server, rollout())
     assert not result.failures
     assert sessions(result)[0].session_id.endswith("-2")
     assert [len(a) for a in server.archives.values()] == [1, 1]
+
+
+def test_a_session_whose_task_nobody_knows_is_not_counted_on(server):
+    train(server, rollout())
+    server.tasks.clear()
+    result = train(server, rollout())
+    assert not result.already
+    assert sessions(result)[0].session_id.endswith("-2")
 
 
 def test_a_run_that_died_on_the_way_is_taken_up(server):
