@@ -30,13 +30,15 @@ DOORS = {  # library → the only modules that may import it
     "tenacity": {"trainer.http_client"},
     "watchfiles": {"xpstore.watch"},
     "fastapi": {"trainer.web.app", "trainer.web.run", "trainer.service.app", "trainer.service.tenants"}
-    | {f"trainer.service.{routes}_routes" for routes in ("fs", "search", "session", "task")},
+    | {f"trainer.service.{routes}_routes" for routes in ("fs", "search", "session", "task")}
+    | {"trainer.env_kit.routes", "trainer.env_kit.service"},
     "starlette": {"trainer.web.app", "trainer.web.guard"},
     "uvicorn": {"trainer.web.run"},
     # git, the pager, the user's own command, and the two programs that hold keys
     "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.follow", "xpstore.signing"},
     "sqlite3": {
         "xpstore.search",
+        "trainer.env_kit.store",
         "trainer.environments.order_desk.database",
         "trainer.service.session_db",
     },

@@ -1,0 +1,96 @@
+"""The service of an environment: the endpoints of RFC §15.6 around one runtime.
+
+app = make_service(runtime, limits=Limits(parallel=4), state=Path("runs.sqlite"))
+run_app(app, "127.0.0.1", 1944, has_keys=False, announce=print)      # trainer/web/run.py
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from trainer.env_kit.cases import CaseBook
+from trainer.env_kit.executions import Executions, Limits
+from trainer.env_kit.intake import Intake
+from trainer.env_kit.routes import router
+from trainer.env_kit.runtime import NamesAgent, TakesInput
+from trainer.env_kit.store import ExecutionStore
+from trainer.remote_protocol import Health
+from trainer.web.app import make_app
+from trainer.web.keys import Access
+from trainer.web.limits import MEBIBYTE, WebLimits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from fastapi import FastAPI
+
+    from trainer.env_kit.intake import Reader
+    from trainer.env_kit.runtime import EnvironmentRuntime
+    from trainer.web.keys import KeyFile
+
+BODY = 32 * MEBIBYTE
+"""Of a submission, which has all experiences in it."""
+WEB_LIMITS = WebLimits(body_bytes=BODY, per_second=2_000, burst=10_000)
+
+
+def make_service(  # noqa: PLR0913  # what two services differ in
+    runtime: EnvironmentRuntime,
+    *,
+    limits: Limits | None = None,
+    state: Path | None = None,
+    reader: Reader | None = None,
+    keys: KeyFile | None = None,
+    labels: bool = False,
+    web_limits: WebLimits = WEB_LIMITS,
+) -> FastAPI:
+    """Return the application.
+
+    `state` is the file of what has ended; None forgets it with the process. `reader` reads experiences that
+    are not sent along. With `keys` whoever calls needs one, and sees its own executions only. `labels` sends
+    clients, too, what cases say of how they are to come out. Where the runtime is an async context manager,
+    it is open while the service runs. Raises RepositoryError when the service starts and cannot open `state`.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        store = ExecutionStore(state)
+        try:
+            async with _opened(runtime), Executions(runtime, store, limits or Limits()) as executions:
+                cases = CaseBook(runtime, labels=labels)
+                app.state.cases = cases
+                app.state.executions = executions
+                app.state.intake = Intake(cases, executions, reader)
+                yield
+        finally:
+            store.close()
+
+    return make_app(
+        f"Environment {runtime.name}",
+        [router],
+        lifespan=lifespan,
+        access=Access(keys) if keys else None,
+        limits=web_limits,
+        health=health_of(runtime).model_dump(mode="json", exclude={"status"}),
+        version=runtime.version,
+    )
+
+
+def health_of(runtime: EnvironmentRuntime) -> Health:
+    """Return what a service says of its runtime."""
+    fields = tuple(runtime.case_input) if isinstance(runtime, TakesInput) else ()
+    said = Health(name=runtime.name, version=runtime.version, case_input=fields)
+    if not isinstance(runtime, NamesAgent):
+        return said
+    who = {"agent": runtime.agent, "model": runtime.model, "simulator": runtime.simulator}
+    return said.model_copy(update=who)
+
+
+@asynccontextmanager
+async def _opened(runtime: EnvironmentRuntime) -> AsyncIterator[None]:
+    if isinstance(runtime, AbstractAsyncContextManager):
+        async with runtime:
+            yield
+    else:
+        yield
