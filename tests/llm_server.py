@@ -16,13 +16,15 @@ import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, TypeAlias
 
 FaultName = Literal[
     "status",  # `status`, with `retry_after`, `location` and `body`
+    "body",  # `content` as it is, with `status` and `headers`
+    "endless",  # `content` again and again, with `headers`
     "reset",  # the connection is reset
     "slow",  # no answer until the server closes
     "drip",  # a header at once, then a byte now and then, never an end
@@ -53,6 +55,8 @@ class Fault:
     body: str = '{"error": {"message": "something went wrong"}}'
     answer: object = None
     """What is wrapped by `fenced`, `prose` and `thinking`."""
+    content: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ class LlmServer:
 
     delay: float = 0.0
     """Seconds that every answer takes."""
+    one_at_a_time: bool = False
+    """Answers wait in line, also those that nobody waits for any more: `delay` is for each alone."""
     forms: frozenset[str] = frozenset({"json_schema", "json_object", "prompt"})
     """The response formats that it takes; others get status 400."""
     rejects: frozenset[str] = frozenset()
@@ -122,6 +128,7 @@ class LlmServer:
     _running: int = 0
     _open: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _line: threading.Lock = field(default_factory=threading.Lock)
     _idle: threading.Condition = field(default_factory=threading.Condition)
     _closing: threading.Event = field(default_factory=threading.Event)
 
@@ -177,7 +184,7 @@ class LlmServer:
             self._running += 1
             self.most_at_once = max(self.most_at_once, self._running)
         try:
-            if self.delay:
+            with self._line if self.one_at_a_time else nullcontext():
                 self._closing.wait(self.delay)
             if self.hold:
                 self.hold.wait()
@@ -288,6 +295,8 @@ class _Connection(BaseHTTPRequestHandler):
             self._send(
                 fault.status, fault.body, {name: text for name, text in told.items() if text is not None}
             )
+        elif fault.name == "body":
+            self._send_bytes(fault.status, fault.content, fault.headers)
         elif fault.name == "refusal":
             self._send(200, completion(body, Reply(None), refusal="I cannot help with that."))
         elif fault.name in replies:
@@ -311,6 +320,14 @@ class _Connection(BaseHTTPRequestHandler):
                 while not closing.wait(0.02):
                     self.wfile.write(b" ")
                     self.wfile.flush()
+        elif fault.name == "endless":
+            self.send_response(200)
+            for name, value in fault.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):
+                while not closing.is_set():
+                    self.wfile.write(fault.content)
         elif fault.name == "truncated":
             self.send_response(200)
             self.send_header("Content-Length", str(len(text) * 2))
@@ -322,12 +339,14 @@ class _Connection(BaseHTTPRequestHandler):
             self.connection.close()
 
     def _send(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
-        data = text.encode()
+        kind = "text/html" if text.startswith("<") else "application/json"
+        self._send_bytes(status, text.encode(), {"Content-Type": kind, **(headers or {})})
+
+    def _send_bytes(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
         with suppress(OSError):  # the client may have gone
             self.send_response(status)
-            self.send_header("Content-Type", "text/html" if text.startswith("<") else "application/json")
             self.send_header("Content-Length", str(len(data)))
-            for name, value in (headers or {}).items():
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
@@ -345,7 +364,7 @@ def completion(body: Mapping[str, object], reply: Reply, refusal: str | None = N
             {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
             for n, (name, args) in enumerate(reply.tool_calls)
         ]
-    sent = sum(len(str(m["content"])) for m in body["messages"]) // 4
+    sent = sum(len(str(m.get("content"))) for m in body["messages"]) // 4
     written = len(json.dumps(message)) // 4
     usage = {"prompt_tokens": sent, "completion_tokens": written, "total_tokens": sent + written}
     finish = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
