@@ -13,7 +13,6 @@ from trainer.service.session_uris import archive_uri
 from trainer.service.uris import experience_uri
 from xpstore import events
 from xpstore.document import Document
-from xpstore.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,11 +38,10 @@ def memory_diff(
     found: dict[str, list[JsonValue]] = {"adds": [], "updates": [], "deletes": []}
     skipped: list[JsonValue] = [{"reason": why, "rollout": i} for i, why in sorted(nothing.items())]
     for plan, commit in plans.items():
-        try:
-            entry = events.any_entry(location, location.resolve(commit))
-        except NotFoundError:
-            skipped.append({"reason": f"commit {commit} is no longer there", "plan_id": plan})
+        if not commit:
+            skipped.append({"reason": "no branch has its commit any more", "plan_id": plan})
             continue
+        entry = events.any_entry(location, commit)
         for change in entry.changes:
             for kind, operation in _operations(location, archive.owner, change):
                 found[kind].append({**operation, "plan_id": plan, "commit": entry.commit})
@@ -76,4 +74,4 @@ def _body(location: Location, blob: str) -> str | None:
     """Return the text of a page without its front matter; None where there is no file."""
     if not blob.strip("0"):
         return None
-    return Document.parse(location.repo.blob(blob).decode("utf-8", "replace")).body
+    return Document.parse(location.repo.blob(blob).decode("utf-8", "replace")).body.lstrip("\n")

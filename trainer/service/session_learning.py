@@ -163,13 +163,11 @@ class CommitLearner:
 
         return await self._door.call(work)
 
-    async def plans(self, rollouts: Sequence[str]) -> dict[str, str]:
-        """Return the plans that cite these rollouts and can be reached now, each with its commit."""
+    async def commits(self, plans: Sequence[str]) -> dict[str, str]:
+        """Return the commit that has each plan now; "" where no branch has it any more."""
 
         def work(location: Location) -> dict[str, str]:
-            plans = dict.fromkeys(plan for i in rollouts for plan in _plans(location, i))
-            found = {plan: history.commit_of_plan(location, plan, within=self._branch) for plan in plans}
-            return {plan: commit for plan, commit in found.items() if commit}
+            return {p: history.commit_of_plan(location, p, within=self._branch) for p in plans}
 
         return await self._door.call(work)
 
@@ -220,11 +218,14 @@ def _state(
     """Return what came of a rollout: of this update, or as the ledger has it."""
     own, name = rollout.id, rollout.case.name
     if result is not None and own not in result.already:
-        errors = [f.error for f in result.failures if f.rollout == own] or list(result.apply_result.errors)
-        commits = result.apply_result.commits or ("",) * len(result.plans)
-        made = {plan.plan_id: commit for plan, commit in zip(result.plans, commits, strict=True)}
-        pages = sum(len(plan.items) for plan in result.plans)
+        applied = result.apply_result
+        commits = dict(zip((p.plan_id for p in applied.plans), applied.commits, strict=False))
+        made = {plan.plan_id: commits.get(plan.plan_id, "") for plan in result.plans}
         why = result.nothing.get(own, "")
+        errors = [f.error for f in result.failures if f.rollout == own]
+        if not (errors or made or why):  # the update as a whole was refused
+            errors = list(applied.errors)
+        pages = sum(len(plan.items) for plan in result.plans)
         return RolloutState(own, name, made, why, "; ".join(dict.fromkeys(errors)), pages)
     events = evidence.ledger(location, own)
     plans = {p: c for p in _plans(location, own) if (c := history.commit_of_plan(location, p, within=branch))}

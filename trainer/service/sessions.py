@@ -258,9 +258,9 @@ class SessionService:
                 f"task {task.id} of {archive_uri(user, session, archive.number)} is {task.status}",
                 hint="ask again when it is completed",
             )
-        rows, nothing = task.result.get("rollouts"), task.result.get("nothing")
-        ids = [str(row["rollout"]) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-        plans = await self._learner.plans(ids)
+        learned, nothing = task.result.get("plans"), task.result.get("nothing")
+        ids = [str(plan) for plan in learned] if isinstance(learned, list) else []
+        plans = await self._learner.commits(ids)
         why = {key: str(text) for key, text in nothing.items()} if isinstance(nothing, dict) else {}
         when = task.ended or task.updated
         return await self._door.call(lambda found: memory_diff(found, archive, plans, when, why))
