@@ -1,18 +1,15 @@
 """The door to models: any endpoint that speaks OpenAI's protocol. The only importer of openai and httpx2.
 
 The client library sends; what comes back is read here, because an endpoint may send anything with status 200.
-Retries are made here too: each attempt has a deadline of its own, which a slow trickle of bytes cannot move.
+Retries are ours too (`asking/attempts.py`): each attempt has a deadline of its own, which a slow trickle of
+bytes cannot move.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import os
-import random
-import time
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -21,28 +18,26 @@ import httpx2
 import openai
 
 from trainer.asking import trusted
-from trainer.asking.chat import Chat, ChatError, ChatReply, Embedder
+from trainer.asking.attempts import AttemptError, Attempts, seconds_of
+from trainer.asking.body import ACCEPTED, BodyError, unpacked
+from trainer.asking.chat import Chat, ChatReply, Embedder
 from trainer.asking.envelope import EnvelopeError, body_of, read_embeddings, read_reply, reported
 from trainer.asking.quoting import excerpt
+from trainer.asking.slots import Slots
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from ssl import SSLContext
     from types import TracebackType
 
     from pydantic import JsonValue
 
     from trainer.asking.chat import ChatRequest
-    from trainer.asking.question import Fault
     from xpstore.settings import LlmSettings
 
 NO_KEY = "no-key"
 """What a server on this machine is given where no key is set."""
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 8.0
-LONGEST_WAIT = 120.0
-"""Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
 SHORTEST_KEY = 8
 """Characters of a key that is looked for in what comes back; shorter ones are words like `none`."""
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -50,6 +45,7 @@ MOST_PORT = 65_535
 MOST_SAID = 4_000
 """Characters of an error's body that are looked through for what the endpoint cannot read."""
 _OPENAI = "https://api.openai.com/v1"
+_SLOW = "--llm timeout=SECONDS, or timeout in [llm] of xp.toml, says how long one answer may take"
 _HINTS = {
     401: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
     403: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
@@ -159,6 +155,8 @@ def _http(endpoint: Endpoint) -> httpx2.AsyncClient:
     """Return what sends. Raises UsageError where the environment names a proxy that is none."""
     try:
         return openai.DefaultAsyncHttpxClient(
+            headers={"Accept-Encoding": ACCEPTED},
+            event_hooks={"response": [_bound]},
             follow_redirects=False,  # questions and keys go to nobody else
             mounts=_NO_PROXY if endpoint.is_local else None,
             trust_env=not endpoint.is_local,  # what it says of proxies is not even read
@@ -171,6 +169,26 @@ def _http(endpoint: Endpoint) -> httpx2.AsyncClient:
         ) from error
 
 
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is too long."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, packing: str) -> None:
+        self._stream = stream
+        self._packing = packing
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return unpacked(aiter(self._stream), self._packing)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Have the body unpacked here, where it is bounded, and not by the client."""
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Bounded(response.stream, response.headers.pop("content-encoding", ""))
+
+
 def _text(response: httpx2.Response) -> str:
     """Return the body: JSON is UTF-8, whatever an endpoint calls it."""
     return response.content.decode("utf-8-sig", "replace")
@@ -179,11 +197,14 @@ def _text(response: httpx2.Response) -> str:
 class OpenAIChat(Chat, Embedder):
     """An endpoint, open as long as the context lasts."""
 
-    def __init__(self, settings: LlmSettings) -> None:
-        """Raise UsageError as `endpoint_of`, and for a proxy or certificates that cannot be used."""
+    def __init__(self, settings: LlmSettings, slots: Slots | None = None) -> None:
+        """`slots`: of a run that opens its endpoint in several places.
+
+        Raises UsageError as `endpoint_of`, and for a proxy or certificates that cannot be used.
+        """
         self._settings = settings
         self._endpoint = endpoint_of(settings)
-        self._denied: _Failed | None = None
+        self._attempts = Attempts(settings, slots or Slots(settings.parallel))
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key,
             base_url=self._endpoint.base_url or _OPENAI,  # what was checked, whatever the client would read
@@ -207,7 +228,10 @@ class OpenAIChat(Chat, Embedder):
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Return the reply. Raises ChatError."""
-        reply, attempts = await self._retried("/chat/completions", body_of(request), read_reply)
+        body = body_of(request)
+        reply, attempts = await self._attempts.until_answered(
+            lambda: self._attempt("/chat/completions", body, read_reply)
+        )
         # once more, now that JSON's escapes are undone
         clean = ChatReply.model_validate_json(self._endpoint.scrubbed(reply.model_dump_json()))
         return clean.model_copy(update={"attempts": attempts})
@@ -215,29 +239,10 @@ class OpenAIChat(Chat, Embedder):
     async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
         """Return one vector for each text, in order. Raises ChatError, also where there are no embeddings."""
         body: dict[str, JsonValue] = {"model": model, "input": list(texts), "encoding_format": "float"}
-        vectors, _ = await self._retried("/embeddings", body, lambda data: read_embeddings(data, len(texts)))
+        vectors, _ = await self._attempts.until_answered(
+            lambda: self._attempt("/embeddings", body, lambda data: read_embeddings(data, len(texts)))
+        )
         return vectors
-
-    async def _retried(
-        self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]
-    ) -> tuple[Read, int]:
-        """Send a request until it is answered, or has failed as often as it may; return the attempts too.
-
-        A key that was refused once is not tried again.
-        """
-        if self._denied:
-            raise self._denied.error(1)
-        for attempt in range(self._settings.retries + 1):
-            try:
-                return await self._attempt(path, body, read), attempt + 1
-            except _Failed as failed:
-                pause = failed.pause(attempt)
-                if failed.is_denial:
-                    self._denied = failed
-                if pause is None or attempt == self._settings.retries:
-                    raise failed.error(attempt + 1) from None
-            await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
 
     async def _attempt(self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]) -> Read:
         host = self._endpoint.host
@@ -247,92 +252,35 @@ class OpenAIChat(Chat, Embedder):
                 text = self._endpoint.scrubbed(_text(response))
         except (TimeoutError, openai.APITimeoutError):
             why = f"{host} did not answer within {self._settings.timeout:g} s"
-            raise _Failed("timeout", why) from None
+            raise AttemptError("timeout", why, hint=_SLOW) from None
         except openai.APIStatusError as error:
             raise self._status_error(error) from None
+        except BodyError as error:
+            raise AttemptError("http", f"{host} sent {error}", final=True) from None
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             cause = self._endpoint.scrubbed(str(error.__cause__ or error))
-            raise _Failed(
+            raise AttemptError(
                 "connection", f"{host} cannot be reached: {excerpt(cause) or type(error.__cause__).__name__}"
             ) from None
         try:
             return read(text)
         except EnvelopeError as error:
-            raise _Failed(
+            raise AttemptError(
                 "http",
                 f"{host} sent {excerpt(self._endpoint.scrubbed(str(error)))}",
                 status=response.status_code,
                 hint="base_url in [llm] of xp.toml usually ends in /v1" if text.lstrip()[:1] == "<" else "",
             ) from None
 
-    def _status_error(self, error: openai.APIStatusError) -> _Failed:
+    def _status_error(self, error: openai.APIStatusError) -> AttemptError:
         status, headers = error.status_code, error.response.headers
         said = self._endpoint.scrubbed(reported(self._endpoint.scrubbed(_text(error.response))))
-        return _Failed(
+        return AttemptError(
             "http",
             f"{self._endpoint.host} answered {status}: {excerpt(said)}",
             status=status,
             said=said[:MOST_SAID],
             hint=_HINTS.get(status, ""),
-            wait=_wait(headers.get("retry-after", "")),
+            wait=seconds_of(headers.get("retry-after", "")),
             final=(status not in _TRANSIENT and status < 500) or headers.get("x-should-retry") == "false",
         )
-
-
-class _Failed(Exception):  # noqa: N818  # it becomes a ChatError, or nothing
-    """One attempt."""
-
-    def __init__(  # noqa: PLR0913  # the facts of one attempt
-        self,
-        fault: Fault,
-        message: str,
-        *,
-        status: int = 0,
-        said: str = "",
-        hint: str = "",
-        wait: float | None = None,
-        final: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self._fault: Fault = fault
-        self._message = message
-        self._status = status
-        self._said = said
-        self._hint = hint
-        self._wait = wait
-        self._final = final
-
-    @property
-    def is_denial(self) -> bool:
-        """Whether the key is not one that the endpoint knows."""
-        return self._status == 401
-
-    def pause(self, attempt: int) -> float | None:
-        """Return the seconds to wait before the next attempt; None where there is no use in one."""
-        if self._final or (self._wait is not None and self._wait > LONGEST_WAIT):
-            return None
-        if self._wait is not None:
-            return self._wait
-        # those that failed together do not come back together
-        return min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
-
-    def error(self, attempts: int) -> ChatError:
-        """Return the error for the caller."""
-        message, hint = self._message, self._hint
-        if self._wait is not None and self._wait > LONGEST_WAIT:
-            hint = f"it asks to wait for {self._wait:.0f} s; run it again then"
-        elif attempts > 1:
-            message = f"{message} ({attempts} attempts)"
-        return ChatError(self._fault, message, hint=hint, status=self._status, said=self._said)
-
-
-def _wait(header: str) -> float | None:
-    """Return the seconds of a Retry-After header, which has a number or a date; None where it has neither."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None

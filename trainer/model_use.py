@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.asking.asker import ModelAsker
     from trainer.asking.question import Fault
 
-PROMPTED = frozenset({"extract", "edit", "merge", "resolve", "judge"})
+PROMPTED = frozenset({"case", "extract", "edit", "merge", "resolve", "judge"})
 """The stages of the learner that have the prompt of their name."""
 AWAY: frozenset[Fault] = frozenset({"connection", "timeout", "http"})
 """Why there is no answer, where it may be the endpoint's fault and not the question's."""
@@ -55,6 +55,9 @@ class ModelUse(Frozen):
     """The prompts that were asked with, and their versions."""
     stages: dict[str, StageUse] = {}
     total: StageUse = StageUse()
+    fewest_at_once: int | None = None
+    """The fewest requests that were sent at the same time, because the endpoint could not keep up; None
+    where it could."""
 
 
 class ModelAccount:
@@ -84,11 +87,15 @@ class ModelAccount:
                 [(what, n) for (_, what), n in mended.items()],
                 [(fault, n) for (_, fault), n in faults.items()],
             ),
+            fewest_at_once=budget.slots.fewest,
         )
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return what the run has used so far, for the record of a plan: a call may serve several plans."""
-        return self.use().model_dump(mode="json", exclude_defaults=True)
+        """Return what the run has used so far, for the record of a plan: a call may serve several plans.
+
+        Not how fast the endpoint was: a replay comes to the same record.
+        """
+        return self.use().model_dump(mode="json", exclude_defaults=True, exclude={"fewest_at_once"})
 
     async def cut_off(self) -> str:
         """Return why the endpoint is no longer there; "" where it is, or no question has failed by it.

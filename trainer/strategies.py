@@ -31,6 +31,8 @@ class ModelChoice:
     """The folder where what is asked and answered is recorded."""
     replay: Path | None = None
     """The folder that answers instead of an endpoint."""
+    changes: tuple[tuple[str, object], ...] = ()
+    """What is to be otherwise than `[llm]` of xp.toml says, by key; checked (`xpstore.config.parse_llm`)."""
 
     def tape(self) -> Tape | None:
         """Return the recording to write or to replay, if any. Raises UsageError: there is none to replay."""
@@ -38,8 +40,9 @@ class ModelChoice:
         return Tape(folder, replays=self.replay is not None) if folder else None
 
     def settings(self, config: StoreConfig) -> LlmSettings:
-        """Return the store's settings with this model. Raises UsageError as `check_settings`."""
-        settings = replace(config.llm, model=self.model or config.llm.model)
+        """Return the store's settings as this run is to have them. Raises UsageError as `check_settings`."""
+        changed = {"model": self.model or config.llm.model, **dict(self.changes)}
+        settings = replace(config.llm, **changed)  # type: ignore[arg-type]  # they were checked
         check_settings(settings)
         return settings
 

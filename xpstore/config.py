@@ -23,7 +23,7 @@ from xpstore.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from _typeshed import DataclassInstance
     from pydantic import JsonValue
@@ -91,6 +91,22 @@ def parse_template(text: str, where: str) -> StoreConfig:
     Raises FormatError as `parse_config`.
     """
     return _config({"format": FORMAT, "id": "0", **_load(text, where)}, where)
+
+
+def parse_llm(lines: Sequence[str], where: str) -> dict[str, object]:
+    """Read lines as they stand below `[llm]`; return what they say, by key. Raises FormatError.
+
+    The value is TOML, or text: `timeout = 300`, `embedding_model=small`.
+    """
+    said: dict[str, object] = {}
+    for line in lines:
+        key, _, value = (part.strip() for part in line.partition("="))
+        try:
+            said[key] = tomllib.loads(f"value = {value}")["value"]
+        except (ValueError, RecursionError):
+            said[key] = value
+    table = _table(LlmSettings, {"llm": said}, "llm", where)
+    return {key: getattr(table, key) for key in said}
 
 
 def adapted(text: str, config: StoreConfig) -> str:

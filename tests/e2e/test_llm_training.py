@@ -128,15 +128,25 @@ def test_a_recording_that_lacks_an_answer_ends_the_replay_and_nothing_is_planned
 
 
 def test_calls_are_few_and_made_at_once(tmp_path, capsys, monkeypatch, llm_server):
-    """As many seconds as there are rounds, where a call takes one: 2 to read, 2 to edit, 1 to merge."""
+    """As many seconds as there are rounds, where a call takes one: 3 to read, 2 to edit, 1 to merge.
+
+    The first round is of a few: nobody knows yet what the endpoint bears.
+    """
     count, parallel = 32, 16
     store = Learner(make_template(tmp_path / "s", max_gradients=16, parallel=parallel), capsys, monkeypatch)
     store.asks(teach(llm_server))
-    rounds = {stage: threading.Barrier(parallel, timeout=30) for stage in ("extract", "edit")}
+    sizes = {"extract": (8, 16, 8), "edit": (16, 16)}
+    rounds = {
+        stage: iter([b for size in all_of for b in [threading.Barrier(size, timeout=30)] * size])
+        for stage, all_of in sizes.items()
+    }
+    turn = threading.Lock()
     for stage, handler in (("extract", extract), ("edit", edit)):
 
         def wait(seen, stage=stage, handler=handler):
-            rounds[stage].wait()  # fails unless so many are asked at once
+            with turn:
+                barrier = next(rounds[stage])
+            barrier.wait()  # fails unless so many are asked at once
             return handler(seen)
 
         llm_server.on(stage, wait)

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from email.utils import formatdate
+import gzip
+import zlib
 
 import httpx2
 import pytest
 
-from tests.llm_server import Fault, LlmServer, Reply, Seen
+from tests.llm_server import Fault, LlmServer, Reply, Seen, completion
 from tests.trainer.asking.test_trusted import trust
 from trainer import llm
+from trainer.asking import attempts, body
 from trainer.asking.chat import ChatError, ChatRequest, Message, Tool, ToolCall
 from trainer.llm import Endpoint, OpenAIChat, endpoint_of
 from xpstore.errors import UsageError
@@ -228,19 +229,6 @@ def test_words_that_stand_for_no_key_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("header", "wait"),
-    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("", None), ("soon", None), ("nan", None), ("inf", None)],
-)
-def test_how_long_an_endpoint_asks_to_wait(header, wait):
-    assert llm._wait(header) == wait
-
-
-def test_an_endpoint_may_name_the_moment():
-    assert 50 < llm._wait(formatdate(time.time() + 60, usegmt=True)) <= 60
-    assert llm._wait(formatdate(0, usegmt=True)) == 0
-
-
-@pytest.mark.parametrize(
     ("fault", "calls"),
     [
         (Fault("status", 400), 1),
@@ -251,7 +239,8 @@ def test_an_endpoint_may_name_the_moment():
     ],
     ids=repr,
 )
-def test_only_what_may_pass_is_asked_for_again(llm_server, fault, calls):
+def test_only_what_may_pass_is_asked_for_again(llm_server, monkeypatch, fault, calls):
+    monkeypatch.setattr(attempts, "FIRST_PAUSE", 0.001)
     llm_server.on("act", fault)
     with pytest.raises(ChatError) as caught:
         chat(settings_of(llm_server, retries=2))
@@ -262,7 +251,7 @@ def test_only_what_may_pass_is_asked_for_again(llm_server, fault, calls):
 
 @pytest.mark.parametrize("name", ["reset", "truncated", "malformed", "no_choices"])
 def test_a_connection_that_breaks_is_made_again(llm_server, monkeypatch, name):
-    monkeypatch.setattr(llm, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE", 0.001)
     llm_server.on("act", [Fault(name), "Hi"])
     assert chat(settings_of(llm_server, retries=1)).text == "Hi"
 
@@ -274,7 +263,7 @@ def test_nobody_there():
 
 
 def test_each_attempt_has_a_deadline_of_its_own(llm_server, monkeypatch):
-    monkeypatch.setattr(llm, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE", 0.001)
     llm_server.on("act", [Fault("drip"), "Hi"])
     assert chat(settings_of(llm_server, retries=1, timeout=2.0)).text == "Hi"
 
@@ -341,3 +330,58 @@ def test_a_key_that_was_refused_is_not_tried_again(llm_server):
     first, second = asyncio.run(twice())
     assert (first.status, first.hint) == (second.status, second.hint)
     assert len(llm_server.requests) == 1
+
+
+PACKED = {
+    "gzip": lambda data: gzip.compress(data, 9),
+    "deflate": lambda data: zlib.compress(data, 9),
+    "identity": lambda data: data,
+}
+BOMB = b" " * (body.MOST_BYTES + 1)
+
+
+def _packed(how, data, status=200):
+    return Fault("body", status, content=PACKED[how](data), headers={"Content-Encoding": how})
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_an_answer_may_be_packed(llm_server, how):
+    data = completion({"messages": [], "model": "m"}, Reply("Grüße")).encode()
+    llm_server.on("act", _packed(how, data))
+    assert chat(settings_of(llm_server)).text == "Grüße"
+    assert llm_server.requests[0].headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("how", PACKED)
+def test_an_answer_that_is_too_long_is_no_answer(llm_server, how, status):
+    """Neither a small one that unpacks to a large one, nor an error's."""
+    llm_server.on("act", _packed(how, BOMB, status))
+    with pytest.raises(ChatError, match=r"127\.0\.0\.1 sent an answer of more than 8 MB$") as caught:
+        chat(settings_of(llm_server, retries=2))
+    assert caught.value.fault == "http"
+    assert llm_server.counts["act"] == 1, "it would be too long again"
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_an_endless_answer_ends(llm_server, layers):
+    """Also where it says that it is packed, and packed again."""
+    coding = {1: "gzip", 2: "gzip, gzip"}[layers]
+    llm_server.on("act", Fault("endless", content=gzip.compress(BOMB), headers={"Content-Encoding": coding}))
+    with pytest.raises(ChatError, match="sent an answer") as caught:
+        chat(settings_of(llm_server))
+    assert caught.value.fault == "http"
+    assert llm_server.wait_idle(), "the connection is closed"
+
+
+def test_an_answer_that_is_not_packed_as_it_says_is_no_answer(llm_server):
+    llm_server.on("act", Fault("body", content=b"{}", headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(ChatError, match="sent an answer that cannot be unpacked"):
+        chat(settings_of(llm_server))
+
+
+def test_a_small_answer_as_long_as_allowed_is_read(llm_server):
+    text = completion({"messages": [], "model": "m"}, Reply("Hi")).encode()
+    padded = text + b" " * (body.MOST_BYTES - len(text))
+    llm_server.on("act", _packed("gzip", padded))
+    assert chat(settings_of(llm_server)).text == "Hi"

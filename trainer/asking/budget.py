@@ -6,14 +6,13 @@ the limits hold however many calls are under way. The estimate of a prompt errs 
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections import Counter, deque
+from collections import Counter
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.asking.question import AskError, Usage
+from trainer.asking.slots import Slots
+from trainer.asking.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -46,24 +45,15 @@ UNSEEN = 20_000
 """Tokens beyond that which an endpoint may add by itself: a template, tools, thoughts."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A call that waits for its turn, in the event loop of whoever makes it."""
-
-    loop: asyncio.AbstractEventLoop
-    turn: asyncio.Future[bool]
-    most: Usage
-    admitted: bool | None = None
-    """None = its turn has not come."""
-
-
 class Budget:
     """The limits of one run. May be shared by askers in several threads."""
 
     def __init__(self, settings: LlmSettings) -> None:
+        self.slots = Slots(settings.parallel)
+        """Of the requests that the calls make."""
         self._settings = settings
-        self._lock = threading.Lock()
-        self._queue: deque[_Waiting] = deque()
+        self._turns = Turns(self._decide, self._taken_back)
+        self._lock = self._turns.lock
         self._running = 0
         self._reserved = Usage()
         self._used: dict[Stage, Usage] = {}
@@ -137,15 +127,7 @@ class Budget:
         Turns come in the order of asking.
         Raises AskError `budget` where what is left is not enough, also after the calls under way are done.
         """
-        waiting = _Waiting(loop := asyncio.get_running_loop(), loop.create_future(), most)
-        with self._lock:
-            self._queue.append(waiting)
-            self._admit()
-        try:
-            admitted = await waiting.turn
-        except asyncio.CancelledError:
-            self._give_up(waiting)
-            raise
+        admitted = await self._turns.wait(most)
         if not admitted:
             raise AskError(
                 "budget",
@@ -155,34 +137,27 @@ class Budget:
         try:
             yield
         finally:
-            self._release(waiting.most)
+            self._release(most)
 
     def _release(self, most: Usage) -> None:
         with self._lock:
             self._running -= 1
             self._reserved = _minus(self._reserved, most) if self._running else Usage()
-            self._admit()
+            self._turns.go_on()
 
-    def _give_up(self, waiting: _Waiting) -> None:
-        with self._lock:
-            if waiting.admitted is None:
-                self._queue.remove(waiting)
-                self._admit()
-        if waiting.admitted:
-            self._release(waiting.most)
+    def _taken_back(self, most: Usage, admitted: bool) -> None:  # noqa: FBT001  # what was decided
+        if admitted:
+            self._release(most)
 
-    def _admit(self) -> None:
-        """Give their turn to those in front that may have it. The lock is held."""
-        while self._queue and self._running < self._settings.parallel:
-            fits = self._fits(self._queue[0].most)
-            if not fits and self._running:
-                return  # what is under way may need less than it has reserved
-            waiting = self._queue.popleft()
-            waiting.admitted = fits
-            if fits:
-                self._running += 1
-                self._reserved += waiting.most
-            waiting.loop.call_soon_threadsafe(_tell, waiting.turn, fits)
+    def _decide(self, most: Usage) -> bool | None:
+        """Return whether a call may be made; None where it has to wait. The lock is held."""
+        if self._running >= self._settings.parallel:
+            return None
+        if self._fits(most):
+            self._running += 1
+            self._reserved += most
+            return True
+        return None if self._running else False  # what is under way may need less than it has reserved
 
     def _fits(self, most: Usage) -> bool:
         used = sum(self._used.values(), self._reserved) + most
@@ -197,11 +172,6 @@ class Budget:
         return (
             f"{used.prompt_tokens + used.completion_tokens} of {tokens} tokens are used" if tokens else spent
         )
-
-
-def _tell(turn: asyncio.Future[bool], fits: bool) -> None:  # noqa: FBT001  # what the future is of
-    if not turn.done():
-        turn.set_result(fits)
 
 
 def _counted(told: int, estimated: int, allowed: int) -> int:

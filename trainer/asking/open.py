@@ -49,7 +49,7 @@ async def open_asker(  # noqa: PLR0913  # what a run brings along
         return
     from trainer.llm import OpenAIChat  # noqa: PLC0415  # half a second, of no use to a replay
 
-    async with OpenAIChat(settings) as chat:
+    async with OpenAIChat(settings, budget.slots) as chat:
         vectors = _vectors(chat, settings, budget, tape, cache)
         try:
             yield ModelAsker(

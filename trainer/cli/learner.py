@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from xpstore.cli.output import counted, paint
-from xpstore.errors import UsageError
+from xpstore.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 OFFLINE, LLM = "offline", "llm"
 WITH_MODEL = ("model", "record", "replay")
-"""The options that make no sense without a model."""
+"""The options that make no sense without a model; nor does --llm."""
+ELSEWHERE = {
+    "model": "--model names it",
+    "base_url": "OPENAI_BASE_URL, or base_url in xp.toml, says it",
+    "key_variable": "key_variable in xp.toml says it",
+}
+"""The keys of [llm] that --llm does not take: which model, and who gets the key."""
 
 
 def learner_options(command: Decorated) -> Decorated:
@@ -38,6 +44,12 @@ def resolver_options(command: Decorated) -> Decorated:
 
 def _model_options(name: str, what: str, command: Decorated) -> Decorated:
     for option in (
+        click.option(
+            "--llm",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Another value than [llm] of xp.toml has: timeout=300, parallel=4, context_tokens=4000, …",
+        ),
         click.option(
             "--replay", metavar="DIR", help="Take the model's answers from a recording: no network."
         ),
@@ -56,8 +68,9 @@ def take_choice(app: App, given: dict[str, object], name: str = "learner") -> Mo
     """
     who = given.pop(name)
     texts = {key: str(given.pop(key) or "") for key in WITH_MODEL}
+    changes = _changes(given.pop("llm", ()))
     if who != LLM:
-        for key, text in texts.items():
+        for key, text in {**texts, "llm": changes}.items():
             if text:
                 raise UsageError(f"--{key} needs a {name} with a model", hint=f"add --{name} {LLM}")
         return None
@@ -67,7 +80,25 @@ def take_choice(app: App, given: dict[str, object], name: str = "learner") -> Mo
     from trainer.strategies import ModelChoice
 
     record, replay = (app.cwd / texts[key] if texts[key] else None for key in ("record", "replay"))
-    return ModelChoice(model=texts["model"], record=record, replay=replay)
+    return ModelChoice(model=texts["model"], record=record, replay=replay, changes=changes)
+
+
+def _changes(lines: object) -> tuple[tuple[str, object], ...]:
+    """Return what --llm says, by key. Raises UsageError."""
+    given = [str(line) for line in lines] if isinstance(lines, tuple) else []
+    if not given:
+        return ()
+
+    from xpstore.config import parse_llm
+
+    try:
+        changes = tuple(parse_llm(given, "--llm").items())
+    except FormatError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+    for key, _ in changes:
+        if key in ELSEWHERE:
+            raise UsageError(f"--llm does not take `{key}`", hint=ELSEWHERE[key])
+    return changes
 
 
 def take_resolver(app: App, location: Location, given: dict[str, object]) -> Resolver | None:
@@ -104,6 +135,9 @@ def describe_use(use: ModelUse | None) -> Iterator[str]:
     yield paint(f"{use.name}: {_sum(use.total)}{_money(use.total.cost)}")
     if stages:
         yield paint(f"  {'; '.join(stages)}")
+    if use.fewest_at_once:
+        least = counted(use.fewest_at_once, "question")
+        yield paint(f"  it was slow to answer: no more than {least} at the same time, for a while")
 
 
 def describe_estimate(estimate: ModelEstimate | None) -> Iterator[str]:

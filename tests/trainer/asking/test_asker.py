@@ -8,6 +8,7 @@ import pytest
 
 from tests.llm_server import Fault, Seen
 from tests.trainer.asking.questions import GOOD, Lesson, ask_all, question, settings_of
+from trainer.asking import attempts
 from trainer.asking.asker import first_request
 from trainer.asking.chat import ChatRequest, Message
 from trainer.asking.open import open_asker
@@ -103,7 +104,8 @@ def test_what_cannot_be_repaired_fails_as_data(llm_server, fault, name, calls, s
     ],
     ids=repr,
 )
-def test_an_endpoint_that_recovers_is_asked_again(llm_server, fault):
+def test_an_endpoint_that_recovers_is_asked_again(llm_server, monkeypatch, fault):
+    monkeypatch.setattr(attempts, "FIRST_PAUSE", 0.001)
     result, budget = ask(llm_server, [fault, fault, GOOD], retries=2)
     assert result.value == BETTER
     assert llm_server.counts["extract"] == 3
@@ -323,3 +325,15 @@ def test_only_the_first_line_of_a_prompt_is_the_stage():
     request = first_request(question(), "m")
     assert request.messages[0].content.split("\n")[0] == "Stage: extract"
     assert request.messages[1].content == "what was said"
+
+
+def test_an_endpoint_that_answers_one_at_a_time_is_sent_no_more_than_it_can_answer(llm_server):
+    """All 16 at once would wait for longer than they may; what has timed out is still worked on there."""
+    llm_server.on("extract", GOOD)
+    llm_server.one_at_a_time, llm_server.delay = True, 0.04
+    slow = settings_of(llm_server, parallel=16, retries=2, timeout=0.4)
+    results, budget = ask_all(slow, [question(f"talk {n}") for n in range(32)])
+    assert [r for r in results if isinstance(r, AskError)] == []
+    assert budget.total.calls == 32
+    assert len(llm_server.requests) < 2 * 32
+    assert budget.mended.get(("extract", "retried"), 0) == len(llm_server.requests) - 32

@@ -12,7 +12,9 @@ from trainer.model_use import ModelUse, StageUse
 from trainer.strategies import ModelChoice
 from xpstore.cli.app import App
 from xpstore.cli.main import run
+from xpstore.config import StoreConfig
 from xpstore.errors import UsageError
+from xpstore.settings import LlmSettings
 
 HERE = Path("/home/pat/here")
 APP = App(cwd=HERE)
@@ -30,12 +32,30 @@ def test_recordings_lie_beside_the_caller():
     assert take_choice(APP, given) == ModelChoice("m", record=HERE / "tape")
 
 
+def test_a_run_may_have_other_values_than_the_store():
+    given = {"learner": "llm", **NOTHING, "model": "m"}
+    given["llm"] = ("timeout=300", "parallel = 2", "embedding_model=small", "timeout=90.5")
+    choice = take_choice(APP, given)
+    assert choice is not None
+    config = StoreConfig(format=1, id="s", llm=LlmSettings(model="own", timeout=5, retries=0))
+    wanted = LlmSettings(model="m", timeout=90.5, retries=0, parallel=2, embedding_model="small")
+    assert choice.settings(config) == wanted
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
         ({"learner": "offline", "model": "m"}, "--model needs a learner with a model"),
         ({"learner": "offline", "replay": "d"}, "--replay needs a learner with a model"),
         ({"learner": "llm", "record": "a", "replay": "b"}, "exclude each other"),
+        ({"learner": "offline", "llm": ("timeout=9",)}, "--llm needs a learner with a model"),
+        ({"learner": "llm", "llm": ("timeout",)}, r"--llm: `llm.timeout` is '', it must be a number"),
+        ({"learner": "llm", "llm": ("retries=11",)}, r"`llm.retries` is 11, it must be .*10 or less"),
+        ({"learner": "llm", "llm": ("paralel=2",)}, r"--llm: unknown key `llm.paralel`"),
+        ({"learner": "llm", "llm": ("=",)}, "unknown key"),
+        ({"learner": "llm", "llm": ("timeout=" + "[" * 9_000,)}, "must be a number"),
+        ({"learner": "llm", "llm": ("model=m",)}, "does not take `model`"),
+        ({"learner": "llm", "llm": ("base_url='http://a/v1'",)}, "does not take `base_url`"),
     ],
 )
 def test_options_that_do_not_go_together(given, why):

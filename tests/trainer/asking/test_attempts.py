@@ -1,0 +1,181 @@
+"""Attempts against endpoints of which each is a few lines, in a time that nobody has to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from email.utils import formatdate
+
+import pytest
+
+from tests import virtual_time
+from trainer.asking import attempts
+from trainer.asking.attempts import AttemptError, Attempts, seconds_of
+from trainer.asking.chat import ChatError
+from trainer.asking.slots import Slots
+from xpstore.settings import LlmSettings
+
+LIMIT = 60.0
+"""Seconds that a request may take."""
+
+
+@dataclass
+class Endpoint:
+    """Takes `seconds` for an answer, so many side by side; where it has no room, others wait in line."""
+
+    seconds: float
+    side_by_side: int = 1_000
+    works_on: bool = False
+    """Whether it goes on with what nobody waits for any more."""
+    most: int = 1_000
+    """With more requests than that it answers 429."""
+    hangs: frozenset[int] = frozenset()
+    """Requests, by number, that are never answered."""
+    asked: int = 0
+    open: int = 0
+    timed_out: int = 0
+    at_once: list[int] = field(default_factory=list)
+    _room: asyncio.Semaphore | None = None
+
+    async def request(self, number: int) -> int:
+        self.asked += 1
+        if self.open >= self.most:
+            raise AttemptError("http", "answered 429", status=429)
+        self.open += 1
+        self.at_once.append(self.open)
+        self._room = self._room or asyncio.Semaphore(self.side_by_side)
+        work = asyncio.create_task(self._work(number))
+        try:
+            async with asyncio.timeout(LIMIT):
+                await (asyncio.shield(work) if self.works_on else work)
+        except TimeoutError:
+            self.timed_out += 1
+            raise AttemptError("timeout", "did not answer") from None
+        finally:
+            self.open -= 1
+        return number
+
+    async def _work(self, number: int) -> None:
+        if number in self.hangs:
+            await asyncio.Event().wait()
+        async with self._room:
+            await asyncio.sleep(self.seconds)
+
+
+def run(endpoint: Endpoint, requests: int, parallel: int = 16, retries: int = 2):
+    """Make requests, as many at once as a run has questions open; return results, slots and seconds."""
+    settings = LlmSettings(parallel=parallel, retries=retries, timeout=LIMIT)
+    slots = Slots(parallel)
+
+    async def all_of_them() -> list:
+        tries, gate = Attempts(settings, slots), asyncio.Semaphore(parallel)
+
+        async def one(number: int) -> object:
+            async with gate:
+                return (await tries.until_answered(lambda: endpoint.request(number)))[0]
+
+        return await asyncio.gather(*map(one, range(requests)), return_exceptions=True)
+
+    results, seconds = virtual_time.run(all_of_them())
+    return results, slots, seconds
+
+
+SLOW = [(s, works_on) for s in (1, 3, 6, 10, 25) for works_on in (False, True)]
+
+
+@pytest.mark.parametrize(("seconds", "works_on"), [*SLOW, (40, False), (55, False)])
+def test_a_server_that_answers_one_at_a_time_loses_nothing_and_waits_for_little(seconds, works_on):
+    """All 16 at once would wait longer than they may from 4 seconds on."""
+    endpoint = Endpoint(seconds, side_by_side=1, works_on=works_on)
+    results, slots, took = run(endpoint, 100)
+    assert results == list(range(100))
+    assert endpoint.timed_out <= 20
+    assert (slots.fewest is None) == (endpoint.timed_out == 0)
+    assert slots.limit * seconds <= 1.25 * LIMIT
+    assert took <= 1.25 * 100 * seconds
+
+
+@pytest.mark.parametrize("parallel", [1, 4, 16, 64])
+def test_a_server_with_room_is_sent_all_that_it_may_be(parallel):
+    endpoint = Endpoint(1)
+    results, slots, took = run(endpoint, 10 * parallel, parallel)
+    assert results == list(range(10 * parallel))
+    assert (max(endpoint.at_once), endpoint.timed_out, slots.fewest) == (parallel, 0, None)
+    rounds_to_climb = max(0, (parallel - 1).bit_length() - 3)
+    assert took <= 10 + rounds_to_climb
+
+
+def test_questions_that_hang_while_others_are_answered_slow_nobody_down():
+    hangs = frozenset({3, 200, 900})
+    endpoint = Endpoint(5, hangs=hangs)
+    results, slots, took = run(endpoint, 2_000)
+    assert {n for n, r in enumerate(results) if isinstance(r, ChatError)} == hangs
+    assert all("(3 attempts)" in results[n].message for n in hangs)
+    assert slots.fewest is None
+    assert took <= 1.25 * 2_000 * 5 / 16
+
+
+def test_an_endpoint_that_answers_nothing_is_given_up_soon():
+    endpoint = Endpoint(1, hangs=frozenset(range(1_000)))
+    results, _, took = run(endpoint, 1_000)
+    assert {r.fault for r in results} == {"timeout"}
+    assert took <= 10 * LIMIT, "and not a thousand times that"
+    assert endpoint.asked <= 25
+
+
+def test_one_question_that_hangs_alone_is_not_taken_for_an_endpoint_that_does():
+    endpoint = Endpoint(1, hangs=frozenset({0}))
+    results, _, _ = run(endpoint, 3, parallel=1, retries=10)
+    assert isinstance(results[0], ChatError)
+    assert results[1:] == [1, 2]
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 9])
+def test_an_endpoint_that_turns_away_what_is_too_much_is_sent_less(most):
+    endpoint = Endpoint(5, most=most)
+    results, slots, _ = run(endpoint, 100)
+    assert results == list(range(100))
+    assert endpoint.asked <= 130
+    assert slots.fewest is not None
+
+
+def test_what_fails_for_another_reason_lowers_nothing():
+    slots = Slots(4)
+
+    async def fail() -> None:
+        raise AttemptError("http", "answered 500", status=500, wait=0.0)
+
+    async def both() -> list:
+        tries = Attempts(LlmSettings(parallel=4, retries=1), slots)
+        return await asyncio.gather(*(tries.until_answered(fail) for _ in range(3)), return_exceptions=True)
+
+    results, _ = virtual_time.run(both())
+    assert [r.message for r in results] == ["answered 500 (2 attempts)"] * 3
+    assert (slots.limit, slots.fewest) == (4, None)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("", None), ("soon", None), ("nan", None), ("inf", None)],
+)
+def test_how_long_an_endpoint_asks_to_wait(header, seconds):
+    assert seconds_of(header) == seconds
+
+
+def test_an_endpoint_may_name_the_moment():
+    assert 50 < seconds_of(formatdate(time.time() + 60, usegmt=True)) <= 60
+    assert seconds_of(formatdate(0, usegmt=True)) == 0
+
+
+@pytest.mark.parametrize("wait", [None, 0.0, 1.0, 120.0])
+def test_those_that_failed_together_do_not_come_back_together(wait):
+    """Also where the endpoint asks to wait for no time at all, or for a moment that is past."""
+    error = AttemptError("http", "answered 503", status=503, wait=wait)
+    pauses = {error.pause(0) for _ in range(20)}
+    assert len(pauses) > 1
+    assert min(pauses) >= (wait or 0.75 * attempts.FIRST_PAUSE)
+    assert max(pauses) <= (wait or 0) + attempts.FIRST_PAUSE
+    assert error.pause(20) <= (wait or 0) + attempts.LONGEST_PAUSE
+    assert AttemptError("http", "", wait=121.0).pause(0) is None
+    assert AttemptError("http", "", final=True).pause(0) is None

@@ -1,0 +1,156 @@
+"""Attempts at one request: how each fails, how long to wait, and when there is no use in another."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from trainer.asking.chat import ChatError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trainer.asking.question import Fault
+    from trainer.asking.slots import Slot, Slots
+    from xpstore.settings import LlmSettings
+
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 8.0
+LONGEST_WAIT = 120.0
+"""Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
+QUICK = 0.25
+"""The part of the time allowed within which a quick answer comes."""
+MOST_SILENT = 5
+"""Requests in a row, each alone under way, without an answer in time: then nobody is there."""
+Read = TypeVar("Read")
+
+
+class AttemptError(Exception):
+    """One attempt has failed. It becomes a ChatError, or nothing."""
+
+    def __init__(  # noqa: PLR0913  # the facts of one attempt
+        self,
+        fault: Fault,
+        message: str,
+        *,
+        status: int = 0,
+        said: str = "",
+        hint: str = "",
+        wait: float | None = None,
+        final: bool = False,
+    ) -> None:
+        """`wait`: seconds that the endpoint asks to wait; `final`: another attempt would end the same."""
+        super().__init__(message)
+        self._fault: Fault = fault
+        self._message = message
+        self._status = status
+        self._said = said
+        self._hint = hint
+        self._wait = wait
+        self._final = final
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether the key is not one that the endpoint knows."""
+        return self._status == 401
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether there was no answer in time."""
+        return self._fault == "timeout"
+
+    @property
+    def is_turned_away(self) -> bool:
+        """Whether there were too many requests; where it is said when to come back, that is better."""
+        return self._status == 429 and not self._wait
+
+    def pause(self, attempt: int) -> float | None:
+        """Return the seconds to wait before the next attempt; None where there is no use in one.
+
+        Those that failed together do not come back together: never earlier than the endpoint asks for, and
+        up to a quarter later than the first.
+        """
+        if self._final or (self._wait is not None and self._wait > LONGEST_WAIT):
+            return None
+        usual = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
+        return usual if not self._wait else self._wait + usual / 4
+
+    def error(self, attempts: int) -> ChatError:
+        """Return the error for the caller."""
+        message, hint = self._message, self._hint
+        if self._wait is not None and self._wait > LONGEST_WAIT:
+            hint = f"it asks to wait for {self._wait:.0f} s; run it again then"
+        elif attempts > 1:
+            message = f"{message} ({attempts} attempts)"
+        return ChatError(self._fault, message, hint=hint, status=self._status, said=self._said)
+
+
+class Attempts:
+    """The attempts at all requests to one endpoint: what one of them meets, the others need not find out."""
+
+    def __init__(self, settings: LlmSettings, slots: Slots) -> None:
+        self._settings = settings
+        self._slots = slots
+        self._gone: AttemptError | None = None
+        self._silent = 0
+
+    async def until_answered(self, attempt: Callable[[], Awaitable[Read]]) -> tuple[Read, int]:
+        """Attempt until there is an answer, or it has failed as often as it may; return the attempts too.
+
+        What fails because others were under way is not the request's own failure, as often as their number
+        can be halved. The slot is free while it waits. An endpoint that has refused the key, or does not
+        answer any request, is not asked again. Raises ChatError.
+        """
+        clock = asyncio.get_running_loop().time
+        own = crowded = 0
+        while True:
+            async with self._slots.one() as slot:
+                if self._gone:
+                    raise self._gone.error(own + crowded or 1)
+                start = clock()
+                try:
+                    answer = await attempt()
+                except AttemptError as error:
+                    is_crowded = self._is_crowded(error, slot) and crowded < self._slots.halvings
+                    own, crowded = own + (not is_crowded), crowded + is_crowded
+                    pause = error.pause(own + crowded - 1)
+                    if pause is None or own > self._settings.retries:
+                        raise error.error(own + crowded) from None
+                else:
+                    self._silent = 0
+                    took = clock() - start
+                    self._slots.answered(quickly=took <= QUICK * self._settings.timeout)
+                    return answer, own + crowded + 1
+            await asyncio.sleep(pause)
+
+    def _is_crowded(self, error: AttemptError, slot: Slot) -> bool:
+        """Return whether an attempt failed because of others under way; note whether anybody is there."""
+        if error.is_denial:
+            self._gone = error
+        if not error.is_silence:
+            self._silent = 0
+            return error.is_turned_away and self._slots.turned_away(slot)
+        if slot.is_alone:
+            self._silent += 1
+            if self._silent >= max(MOST_SILENT, self._settings.retries + 2):  # so no single question does it
+                self._gone = error
+        return self._slots.timed_out(slot)
+
+
+def seconds_of(header: str) -> float | None:
+    """Return the seconds of a Retry-After header, which has a number or a date; None where it has neither.
+
+    0 where the moment is past.
+    """
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
