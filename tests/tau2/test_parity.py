@@ -58,7 +58,10 @@ def test_airline_newer_labels_from_a_folder():
     runtime = service(str(NEWER))
     cases = list(runtime.cases(CaseQuery(domain="airline", split="test")))
     assert idle(runtime, cases) == 7
-    assert cases[0].metadata["tasks_sha256"] != service().cases(CaseQuery(domain="airline"))[0].metadata["tasks_sha256"]
+    assert (
+        cases[0].metadata["tasks_sha256"]
+        != service().cases(CaseQuery(domain="airline"))[0].metadata["tasks_sha256"]
+    )
 
 
 def test_a_wrong_write_is_a_failure():
@@ -66,7 +69,9 @@ def test_a_wrong_write_is_a_failure():
 
     runtime = service()
     tasks = runtime.tasks("airline")
-    case = next(c for c in runtime.cases(CaseQuery(domain="airline", split="test")) if c.input["task_id"] == "8")
+    case = next(
+        c for c in runtime.cases(CaseQuery(domain="airline", split="test")) if c.input["task_id"] == "8"
+    )
     wrong = {"name": "cancel_reservation", "arguments": {"reservation_id": "EHGLP3"}}
     done = simulation.replay("airline", tasks.task_of(case), [wrong], "Done.")
     evaluation = evaluation_of(case, tasks.task_of(case), done.reason, done.reward or {})
