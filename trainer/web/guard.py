@@ -155,7 +155,7 @@ class _Exchange:
     async def body(self, limits: WebLimits) -> bytes:
         """Return the whole body. Raises WebError (413, 408)."""
         announced = self.header("content-length")
-        if announced.isdecimal() and int(announced) > limits.body_bytes:
+        if announced.isdecimal() and (len(announced) > 18 or int(announced) > limits.body_bytes):
             raise too_large(limits.body_bytes)
         parts: list[bytes] = []
         size = 0

@@ -43,7 +43,7 @@ def check_json(body: bytes, depth: int) -> None:
 
 def _check_depth(value: object, depth: int) -> None:
     level = [value]
-    for _ in range(depth + 1):
+    for _ in range(depth):
         below: list[object] = []
         for item in level:
             if isinstance(item, dict):
