@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 import pytest
 
-from tests import virtual_time
+from tests import virtual_clock
 from trainer.asking import attempts
 from trainer.asking.attempts import AttemptError, Attempts, seconds_of
 from trainer.asking.chat import ChatError
@@ -68,16 +68,17 @@ def run(endpoint: Endpoint, requests: int, parallel: int = 16, retries: int = 2)
     settings = LlmSettings(parallel=parallel, retries=retries, timeout=LIMIT)
     slots = Slots(parallel)
 
-    async def all_of_them() -> list:
+    async def all_of_them() -> tuple[list, float]:
         tries, gate = Attempts(settings, slots), asyncio.Semaphore(parallel)
 
         async def one(number: int) -> object:
             async with gate:
                 return (await tries.until_answered(lambda: endpoint.request(number)))[0]
 
-        return await asyncio.gather(*map(one, range(requests)), return_exceptions=True)
+        results = await asyncio.gather(*map(one, range(requests)), return_exceptions=True)
+        return results, asyncio.get_running_loop().time()
 
-    results, seconds = virtual_time.run(all_of_them())
+    results, seconds = virtual_clock.run(all_of_them())
     return results, slots, seconds
 
 
@@ -150,7 +151,7 @@ def test_what_fails_for_another_reason_lowers_nothing():
         tries = Attempts(LlmSettings(parallel=4, retries=1), slots)
         return await asyncio.gather(*(tries.until_answered(fail) for _ in range(3)), return_exceptions=True)
 
-    results, _ = virtual_time.run(both())
+    results = virtual_clock.run(both())
     assert [r.message for r in results] == ["answered 500 (2 attempts)"] * 3
     assert (slots.limit, slots.fewest) == (4, None)
 
