@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from trainer.asking.open import check_settings
+from trainer.asking.open import check_settings, check_trusted
 from trainer.asking.tape import Tape
 from xpstore.applying import OFFLINE
 
@@ -44,6 +44,16 @@ class ModelChoice:
         changed = {"model": self.model or config.llm.model, **dict(self.changes)}
         settings = replace(config.llm, **changed)  # type: ignore[arg-type]  # they were checked
         check_settings(settings)
+        return settings
+
+    def askable(self, config: StoreConfig) -> LlmSettings:
+        """Return the settings of a model that may be asked; nothing is asked, and no key is looked for.
+
+        Raises UsageError as `settings`, for an address that is none or that xp.toml alone sends a key to, and
+        where there is nothing to replay.
+        """
+        settings = self.settings(config)
+        check_trusted(settings, self.tape() if self.replay else None)
         return settings
 
 

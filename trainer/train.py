@@ -46,10 +46,11 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     its report has an estimate of what it would be asked.
     """
     asked = None if dry_run else choice
-    # a model that cannot be asked is an error before anything is kept
+    # a model that cannot be asked is an error before anything is kept, and where nothing would be
     async with StoreDoor(location, store) as door, learning(door, asked, again=again) as strategies:
         prefix, config = await door.call(lambda found: (found.candidate_prefix, found.config))
         learner = learner_of(config, choice)
+        previewed = choice.askable(config) if choice and dry_run else None
         if branch:  # so is a name that cannot be
             await door.call(lambda found: found.branch_ref(branch))
         intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
@@ -57,8 +58,8 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
         target = ApplyContext(run_id=run_id, branch=branch or f"{prefix}{run_id}", again=again)
         rollouts = intake.share.rollouts
         costs = None
-        if choice and dry_run:
-            result, costs = await _estimated(door, target, learner, choice.settings(config), rollouts)
+        if previewed:
+            result, costs = await _estimated(door, target, learner, previewed, rollouts)
         else:
             optimization = PatchMergePolicyOptimizerContext(run_id=run_id, duplicates=config.duplicates)
             context = PipelineContext(optimization_context=optimization, apply_context=target)

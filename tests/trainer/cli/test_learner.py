@@ -112,6 +112,7 @@ def test_an_estimate_is_one_line():
         (("train", "--model", "m"), "--model needs a learner"),
         (("train", "--learner", "llm"), "no model is named"),
         (("train", "--learner", "llm", "--model", "m", "--replay", "nowhere"), "there is no recording"),
+        (("train", "f", "--learner", "llm", "--model", "m", "--replay", "no", "--dry-run"), "no recording"),
         (("resolve", "b", "--take", "ours", "--resolver", "llm", "--model", "m"), "--take and --resolver"),
         (("demo", "d", "--learner", "llm"), "no model is named"),
         (("demo", "d", "--break", "--learner", "llm", "--model", "m"), "--break asks no model"),
@@ -120,6 +121,7 @@ def test_an_estimate_is_one_line():
 def test_what_cannot_be_is_refused_before_anything_is_done(tmp_path, monkeypatch, capsys, words, why):
     make_store(tmp_path / "s")
     monkeypatch.chdir(tmp_path / "s")
+    (tmp_path / "s" / "f").write_text("")
     assert run([*words, "--json"]) == 2
     assert why in json.loads(capsys.readouterr().out)["message"]
     assert not (tmp_path / "s" / "d").exists()
