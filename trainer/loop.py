@@ -28,13 +28,14 @@ from xpstore.hashing import content_id
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
 
     from trainer.domain import Case
     from trainer.environment import World
+    from trainer.interfaces import PolicyTrainer
     from trainer.report import EpochStage, EvaluationStage, Stage
     from trainer.results import TrainEpochResult
     from trainer.rollouts import Progress
@@ -60,6 +61,19 @@ class LoopOptions(Frozen):
     time_limit: float | None = None
     """Seconds that one rollout may take."""
     evaluate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """A run whose world and cases are not those of the store: a benchmark's."""
+
+    world: World
+    suites: Mapping[str, Sequence[Case]]
+    """`train`, and `test` where it is evaluated. Nobody checks here that they are apart."""
+    trainer: Callable[[StoreDoor, ApplyContext], PolicyTrainer] | None = None
+    """Makes who trains instead of the learner; None = the learner."""
+    learner: str = ""
+    """The name of that trainer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +108,18 @@ class Run:
         )
 
 
-async def prepare(door: StoreDoor, options: LoopOptions, choice: ModelChoice | None = None) -> Run:
+async def prepare(
+    door: StoreDoor,
+    options: LoopOptions,
+    choice: ModelChoice | None = None,
+    arranged: Arranged | None = None,
+) -> Run:
     """Return the run that these options name, with this learner. Writes, executes and asks nothing.
 
     Raises UsageError: no environment, no cases, a case that is in two suites, more rollouts than can be kept,
     no model.
     """
-    return await door.call(lambda location: _prepare(location, options, choice))
+    return await door.call(lambda location: _prepare(location, options, choice, arranged))
 
 
 async def train_loop(  # noqa: PLR0913  # the options of the verb
@@ -109,17 +128,18 @@ async def train_loop(  # noqa: PLR0913  # the options of the verb
     *,
     store: str | None = None,
     choice: ModelChoice | None = None,
+    arranged: Arranged | None = None,
     say: Callable[[Stage], None] | None = None,
     progress: Progress | None = None,
 ) -> LoopReport:
-    """Train on the store's own cases; `say` hears of every stage as it ends. Raises XpError.
+    """Train on the store's own cases, or on those `arranged`; `say` hears of every stage as it ends.
 
-    Without a `choice`, the learner without a model learns. What was recorded and committed before an error or
-    an interrupt stays.
+    Without a `choice`, the learner without a model learns. What was recorded and committed before an error
+    or an interrupt stays. Raises XpError.
     """
     heard = say or (lambda _: None)
     async with StoreDoor(location, store) as door, learning(door, choice) as strategies:
-        run = await prepare(door, options, choice)
+        run = await prepare(door, options, choice, arranged)
 
         async def measured(stage: str, epoch: int, commit: str) -> EvaluationStage | None:
             if run.measurement is None:
@@ -134,7 +154,11 @@ async def train_loop(  # noqa: PLR0913  # the options of the verb
         pipeline = OfflinePolicyOptimizationPipeline(
             snapshotter=CommitSnapshotter(),
             rollout_executor=run.world.environment.executor(),
-            policy_trainer=trainer_of(door, run.target, strategies, progress=progress),
+            policy_trainer=(
+                arranged.trainer(door, run.target)
+                if arranged and arranged.trainer
+                else trainer_of(door, run.target, strategies, progress=progress)
+            ),
             journal=GitJournal(door, run.target.branch),
             progress=progress,
         )
@@ -177,11 +201,17 @@ def _free_run_id(location: Location, start: str, name: list[JsonValue]) -> str:
         name = [*name, tip]
 
 
-def _prepare(location: Location, options: LoopOptions, choice: ModelChoice | None) -> Run:
+def _prepare(
+    location: Location, options: LoopOptions, choice: ModelChoice | None, arranged: Arranged | None
+) -> Run:
     config = location.config
-    learner = learner_of(config, choice)
-    world = world_of(config.environment, config.llm)
-    suites = load_suites(location, config.main, "train", *(["test"] if options.evaluate else []))
+    learner = (arranged.learner if arranged else "") or learner_of(config, choice)
+    world = arranged.world if arranged else world_of(config.environment, config.llm)
+    suites: Mapping[str, Sequence[Case]]
+    if arranged:
+        suites = arranged.suites
+    else:
+        suites = load_suites(location, config.main, "train", *(["test"] if options.evaluate else []))
     start = location.resolve(config.main)
     cases = tuple(suites["train"][: options.train_limit])
     check_count(len(cases), options.trials)
@@ -211,5 +241,5 @@ def _prepare(location: Location, options: LoopOptions, choice: ModelChoice | Non
         cases=cases,
         measurement=measurement if options.evaluate else None,
         duplicates=config.duplicates,
-        llm=choice.settings(config) if choice else None,
+        llm=choice.askable(config) if choice else None,
     )
