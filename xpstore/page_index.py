@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xpstore import derived, snapshot
 from xpstore.errors import DocumentError
 from xpstore.experience import SERVED, Experience
+from xpstore.markdown import is_figure
 from xpstore.search import DamagedIndexError, Document, Index
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from xpstore.experience import ExperienceSet
     from xpstore.location import Location
 
-FORMAT = 2
+FORMAT = 3
 FEW = 64
 """So many pages are indexed as fast as an index is opened: they leave none."""
 _GIVEN, _ALWAYS, _KEPT, _BAD = "given", "always", "kept", "!"  # tags: to agents, to all of them, to none
@@ -167,9 +168,10 @@ def _document(key: str, name: str, found: Experience | str) -> Document:
     if isinstance(found, str):
         return Document(key, None, f"{_BAD}{name}{snapshot.SUFFIX}\n{found}")
     try:
-        text = f"{name}\n{found.description}\n{found.content}"
+        head = f"{name}\n{found.description}"
+        text = "\n".join(line for line in found.content.split("\n") if not is_figure(line))
     except DocumentError as error:
         return Document(key, None, f"{_BAD}{name}\n{error.message}")
     if found.status not in SERVED:
-        return Document(key, text, _KEPT)
-    return Document(key, text, _ALWAYS if found.metadata.get("always") is True else _GIVEN)
+        return Document(key, text, _KEPT, head)
+    return Document(key, text, _ALWAYS if found.metadata.get("always") is True else _GIVEN, head)

@@ -14,7 +14,7 @@ from math import log
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
-from xpstore.wording import Wanted, shingles, terms
+from xpstore.wording import Wanted, shingles, telling, terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -25,11 +25,13 @@ RAREST = 16
 """How many of a query's terms are looked up: the rarest say most, and long queries stay fast."""
 NEAR = 0.2
 """Jaccard similarity of shingles above which two texts are worth comparing as near-duplicates."""
+HEAD_WEIGHT = 2.0
+"""What a term of a head counts for, compared with one of the text: measured with tests/retrieval.py."""
 POSTINGS = 4_000
 """How many documents the terms that are looked up may have together, the rarest term aside: a query takes
 some microseconds for each."""
 _K1 = 1.2  # FTS5's own constant: a term's weight never exceeds idf * (k1 + 1)
-_SHARE_WITHOUT_TERMS = 0.25
+_SHARE_WITHOUT_TERMS = 0.2
 _CANDIDATES = 200
 
 
@@ -53,6 +55,8 @@ class Document(NamedTuple):
     """None = known, and never found."""
     tag: str = ""
     """Anything; a search can be for some tags only."""
+    head: str = ""
+    """What is said of the text in a few words, such as its name; HEAD_WEIGHT times as telling."""
 
 
 class Index:
@@ -61,18 +65,18 @@ class Index:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         # `ascii` leaves every other script whole: its words were cut by terms().
-        fts = "USING fts5(terms, tokenize = 'porter ascii')"
+        fts = "USING fts5({}, tokenize = 'porter ascii')"
         with _whole():
             connection.execute(
                 "PRAGMA synchronous = OFF"
             )  # a loss of power may cost the file, which is a copy
             for table in (
-                f"VIRTUAL TABLE IF NOT EXISTS docs {fts}",
+                f"VIRTUAL TABLE IF NOT EXISTS docs {fts.format('head, terms')}",
                 "TABLE IF NOT EXISTS pages(id INTEGER PRIMARY KEY, key TEXT UNIQUE, tag TEXT)",
                 "TABLE IF NOT EXISTS words(word TEXT PRIMARY KEY) WITHOUT ROWID",
                 "TABLE IF NOT EXISTS about(head TEXT)",
                 "VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(docs, row)",
-                f"VIRTUAL TABLE temp.probe {fts}",
+                f"VIRTUAL TABLE temp.probe {fts.format('terms')}",
                 "VIRTUAL TABLE temp.probed USING fts5vocab(temp, probe, instance)",
             ):
                 connection.execute(f"CREATE {table}")
@@ -81,6 +85,7 @@ class Index:
     def of(cls, documents: Iterable[Document]) -> Self:
         """Return an index in memory."""
         index = cls(sqlite3.connect(":memory:"))
+        index._db.execute("INSERT INTO docs(docs, rank) VALUES ('rank', ?)", (f"bm25({HEAD_WEIGHT}, 1.0)",))
         index.add(documents)
         return index
 
@@ -137,13 +142,13 @@ class Index:
                 )
                 self._db.execute("DELETE FROM pages WHERE key = ?", (key,))
             seen: set[str] = set()
-            for key, text, tag in added:
+            for key, text, tag, head in added:
                 made = self._db.execute("INSERT INTO pages(key, tag) VALUES (?, ?)", (key, tag)).lastrowid
                 if text is not None:
-                    words = terms(text)
-                    seen.update(words)
-                    row = (made, " ".join(words))
-                    self._db.execute("INSERT INTO docs(rowid, terms) VALUES (?, ?)", row)
+                    first, rest = terms(head), terms(text)
+                    seen.update(first, rest)
+                    row = (made, " ".join(first), " ".join(rest))
+                    self._db.execute("INSERT INTO docs(rowid, head, terms) VALUES (?, ?, ?)", row)
             rows = ((word,) for word in sorted(seen))
             self._db.executemany("INSERT OR IGNORE INTO words VALUES (?)", rows)
 
@@ -180,7 +185,7 @@ class Index:
         found = self._db.execute(
             f"WITH hits AS (SELECT d.rowid AS id, d.rank AS score FROM docs AS d JOIN pages AS p ON p.id = d.rowid"  # noqa: S608, E501 - only marks
             f" WHERE docs MATCH ? {wanted} {order} LIMIT ?)"
-            " SELECT p.key, h.score, d.terms FROM hits AS h JOIN pages AS p USING (id)"
+            " SELECT p.key, h.score, d.head || ' ' || d.terms FROM hits AS h JOIN pages AS p USING (id)"
             " JOIN docs AS d ON d.rowid = id",
             (match, *tags, limit),
         )
@@ -194,7 +199,7 @@ class Index:
         """
         self._db.execute("DELETE FROM temp.probe")
         self._db.executemany(
-            "INSERT INTO temp.probe(terms) VALUES (?)", ((t,) for t in sorted(set(terms(query))))
+            "INSERT INTO temp.probe(terms) VALUES (?)", ((t,) for t in sorted(set(telling(terms(query)))))
         )
         rows = self._db.execute(
             "SELECT min(p.terms), v.doc FROM temp.probed AS i"
@@ -213,8 +218,8 @@ class Index:
         """Return the documents that fit a query best, best first, ties by key.
 
         The score is the mean of the BM25 share and the share of the query's shingles that the document
-        contains. Where no term matches (a misspelling), documents with words like it are considered, and
-        shingles alone decide.
+        contains. Where no term matches (a misspelling, a Chinese word that the documents write otherwise),
+        documents with words like it are considered, and their shingles or single characters alone decide.
         """
         wanted = Wanted.of(query)
         if not wanted.count:
@@ -224,18 +229,19 @@ class Index:
             rows = found or self._lookup(self._corrected(wanted), max(limit, _CANDIDATES), tags)
             hits = []
             for key, share, text in rows:
-                contained = wanted.share_in(text)
+                contained = wanted.share_in(text) if found else wanted.likeness(text)
                 if found or contained >= _SHARE_WITHOUT_TERMS:
                     hits.append(Hit(key, round(((share if found else 0) + contained) / 2, 6)))
         return _best(hits, limit)
 
     def _corrected(self, wanted: Wanted) -> str:
         """Return the words that documents have and that share most with those of a query."""
-        if not wanted.pieces:
+        marks = (*wanted.pieces, *wanted.characters)
+        if not marks:
             return ""
-        like = re.compile("|".join(map(re.escape, wanted.pieces))).search
+        like = re.compile("|".join(map(re.escape, marks))).search
         words = [word for (word,) in self._db.execute("SELECT word FROM words") if like(word)]
-        return " ".join(sorted(words, key=lambda word: (-wanted.share_in(word), word))[:RAREST])
+        return " ".join(sorted(words, key=lambda word: (-wanted.likeness(word), word))[:RAREST])
 
 
 @contextmanager
