@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from trainer.service import fs_routes, search_routes
+from trainer.service import fs_routes, search_routes, session_routes, task_routes
 from trainer.service.envelope import failed
 from trainer.service.tenants import Tenants
 from trainer.web.app import make_app
@@ -40,7 +40,7 @@ def make_service(served: Served, *, keys: KeyFile | None = None, limits: WebLimi
     release = version("xpstore")
     return make_app(
         TITLE,
-        [module.router for module in (fs_routes, search_routes)],
+        [module.router for module in (session_routes, task_routes, fs_routes, search_routes)],
         lifespan=lifespan,
         access=Access(keys) if keys else None,
         limits=limits,
