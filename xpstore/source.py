@@ -72,8 +72,8 @@ def read_source(path: Path) -> Source:
     Raises a UsageError (FormatError, LimitError, InvalidNameError, …) or RefusedError that names the first
     file that no store may have.
     """
-    there = _listing(path)
-    toml = _text(path / layout.CONFIG) if layout.CONFIG in there else ""
+    there = listing(path)
+    toml = read_text(path / layout.CONFIG) if layout.CONFIG in there else ""
     config = parse_template(toml, str(path / layout.CONFIG))
     files = {layout.README: _read(path / layout.README)} if layout.README in there else {}
     left_out = [name for name in there if name not in PARTS]
@@ -82,7 +82,7 @@ def read_source(path: Path) -> Source:
         layout.CASES: (SUITE_SUFFIX, _check_suite),
     }
     for folder, (suffix, check) in suffixes.items():
-        for file in _listing(path / folder) if folder in there else ():
+        for file in listing(path / folder) if folder in there else ():
             if file.endswith(suffix) and not file.startswith("."):
                 name, data = _checked(path / folder / file, suffix, check, config.limits)
                 if files.setdefault(f"{folder}/{name}{suffix}", data) is not data:
@@ -125,7 +125,8 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def _listing(folder: Path) -> list[str]:
+def listing(folder: Path) -> list[str]:
+    """Return the names in a folder, sorted. Raises UsageError; RefusedError for a part that is a link."""
     if folder.name in PARTS and folder.is_symlink():
         raise _link(folder)
     try:
@@ -134,7 +135,8 @@ def _listing(folder: Path) -> list[str]:
         raise UsageError(f"cannot read {folder}: {error.strerror or error}", hint="name a folder") from error
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return an ordinary file of at most FILE_LIMIT bytes. Raises a UsageError or RefusedError."""
     try:
         return _read(file).decode()
     except UnicodeDecodeError as error:

@@ -2,8 +2,9 @@
 
 In a repository, DIR becomes the store's prefix and nothing outside it is touched. A second store in
 one repository needs a --name; its refs then carry it. With --from, the first commit also has the pages
-(experiences/*.md), suites (cases/*.jsonl), README.md and settings (xp.toml) of a folder of plain files;
-nothing is made where one of them is wrong.
+(experiences/*.md), suites (cases/*.jsonl), README.md and settings (xp.toml) of a folder of plain files; or
+the pages of a folder of Agent Skills (<name>/SKILL.md), of OpenViking's experiences, or of a CLAUDE.md or
+AGENTS.md. Nothing is made where one of them is wrong; what has no place in a store is told.
 
 JSON: {"repository", "prefix", "name", "id", "main", "experiences": [name], "suites": [name], "left_out":
 [what else is in the folder]}
@@ -33,7 +34,7 @@ LEFT_OUT_SHOWN = 5
 @click.argument("directory", default=".", metavar="[DIR]")
 @click.option("--name", default="", help="Name of the store, where the repository has one already.")
 @click.option("--main", default=None, metavar="BRANCH", help="The branch that holds what is accepted.")
-@click.option("--from", "folder", metavar="SOURCE", help="A folder of plain files to begin with.")
+@click.option("--from", "folder", metavar="SOURCE", help="A folder of files, or a CLAUDE.md, to begin with.")
 @json_option
 @pass_app
 def command(  # noqa: PLR0913  # the options of the verb
@@ -67,9 +68,9 @@ def command(  # noqa: PLR0913  # the options of the verb
 
 
 def _read(folder: Path) -> Source:
-    from xpstore.source import read_source  # takes as long as all the rest, and few need it
+    from xpstore.exchange.foreign import read_any  # takes as long as all the rest, and few need it
 
-    return read_source(folder)
+    return read_any(folder)
 
 
 def _lines(location: Location, path: Path, source: Source | None) -> Iterator[str]:

@@ -1,0 +1,138 @@
+"""Files of other programs as the source of a new store: what `xp init --from` reads besides a store's own.
+
+    a folder with <name>/SKILL.md        Agent Skills; a folder with a SKILL.md itself is one skill
+    a folder of *.md with MEMORY_FIELDS  OpenViking's experiences (the folder, or the one above it)
+    a Markdown file                      CLAUDE.md, AGENTS.md: the pages of its blocks; the rest is one page
+
+All of it is read and checked before anything is made. Links are refused; what has no place is told.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xpstore import guards, layout
+from xpstore.config import parse_template
+from xpstore.errors import UsageError, XpError
+from xpstore.exchange import agents_file, openviking, skills
+from xpstore.exchange.page import Page
+from xpstore.names import MAX_NAME
+from xpstore.page_check import check_page, located
+from xpstore.settings import Limits
+from xpstore.snapshot import SUFFIX
+from xpstore.source import Source, listing, read_source, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_NOT_IN_NAME = re.compile(r"[^\w-]+")
+_TITLE = re.compile(r"# +(.*\S)")
+
+
+@dataclass(slots=True)
+class _Found:
+    """Pages by name, and what of their files has no place."""
+
+    pages: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+    def add(self, page: Page) -> None:
+        """Take a page. Raises as `check_page`, and UsageError for a name that is there already."""
+        text = page.text()
+        check_page(page.name, text.encode(), "", Limits())
+        if self.pages.setdefault(page.name, text) is not text:
+            raise UsageError(f"there are two pages called {page.name!r}", hint="rename one of them")
+
+
+def read_any(path: Path) -> Source:
+    """Read a folder of a store's files, or files of another program; see the module's docstring.
+
+    Raises a UsageError (FormatError, LimitError, InvalidNameError, …) or RefusedError that names the first
+    file that cannot be a page.
+    """
+    if path.is_file():
+        return _source(path, _agents_file(path))
+    there = listing(path)
+    if layout.CONFIG in there:
+        return read_source(path)
+    if skills.FILE in there or any((path / name / skills.FILE).is_file() for name in there):
+        return _source(path, _skills(path, there))
+    for folder in (path, path / layout.EXPERIENCES):
+        if folder.is_dir() and _is_openviking(folder):
+            return _source(folder, _openviking(folder))
+    return read_source(path)
+
+
+def _source(path: Path, found: _Found) -> Source:
+    if not found.pages:
+        raise UsageError(f"{path} has nothing that can be an experience", hint="see xp init --help")
+    guards.check_twins(list(found.pages), list(found.pages))
+    files = {f"{layout.EXPERIENCES}/{name}{SUFFIX}": text.encode() for name, text in found.pages.items()}
+    return Source(parse_template("", ""), "", files, tuple(found.left_out))
+
+
+@contextmanager
+def _at(file: Path) -> Iterator[None]:
+    """Name the file in what goes wrong with it."""
+    try:
+        yield
+    except XpError as error:
+        raise type(error)(located(error, str(file)), hint=error.hint) from error
+
+
+def _skills(path: Path, there: list[str]) -> _Found:
+    found = _Found()
+    for folder in [path] if skills.FILE in there else [path / name for name in there]:
+        inside = listing(folder) if folder.is_dir() else []
+        if skills.FILE not in inside:
+            found.left_out.append(folder.name)
+            continue
+        file = folder / skills.FILE
+        with _at(file):
+            found.add(skills.read(read_text(file), folder.name, str(file)))
+        found.left_out += [f"{folder.name}/{name}" for name in inside if name != skills.FILE]
+    return found
+
+
+def _is_openviking(folder: Path) -> bool:
+    files = [folder / name for name in listing(folder) if name.endswith(SUFFIX)]
+    return any(f"<!-- {openviking.MARK}" in read_text(file) for file in files if file.is_file())
+
+
+def _openviking(folder: Path) -> _Found:
+    found = _Found()
+    for name in listing(folder):
+        file = folder / name
+        if not name.endswith(SUFFIX) or name.startswith(".") or not file.is_file():
+            found.left_out.append(name)  # its summaries, and folders
+            continue
+        with _at(file):
+            made = openviking.read(read_text(file), name.removesuffix(SUFFIX))
+            found.add(made.page)
+        found.left_out += [f"{name}: {what}" for what in made.left_out]
+    return found
+
+
+def _agents_file(file: Path) -> _Found:
+    """Return the pages of a file's blocks, and what stands around them as one page that is always read."""
+    found = _Found()
+    with _at(file):
+        text = read_text(file).removeprefix("\ufeff").replace("\r\n", "\n")
+        rest, at = "", 0
+        for block in agents_file.blocks(text, file.name):
+            rest += text[at : block.start]
+            at = block.end
+            for page in agents_file.read(block, file.name):
+                found.add(page)
+        rest = f"{rest}{text[at:]}".strip("\n")
+        if rest.strip():
+            title = _TITLE.match(rest)
+            description = title[1] if title else f"What {file.name} says"
+            name = _NOT_IN_NAME.sub("-", file.name.lower()).strip("-")[:MAX_NAME].strip("-") or "notes"
+            front = {"name": name, "description": description[:1000], "always": True}
+            found.add(Page(name, front, rest))
+    return found
