@@ -44,7 +44,16 @@ if TYPE_CHECKING:
     from trainer.http_client import JsonClient
     from trainer.remote_protocol import CaseJson
 
-Fault = Literal["failed", "cancelled", "lost", "deadline", "other case", "other snapshot", "wrong answer"]
+Fault = Literal[
+    "failed",
+    "cancelled",
+    "lost",
+    "deadline",
+    "other case",
+    "other snapshot",
+    "other service",
+    "wrong answer",
+]
 """Why there is no rollout:
 
 failed          the service says why it could not run the case
@@ -53,6 +62,7 @@ lost            the service no longer knows the execution, and did not know it a
 deadline        no result in time
 other case      the rollout is of another case
 other snapshot  the rollout ran under another policy
+other service   the service has another name or version than it had
 wrong answer    what came is no rollout
 """
 FIRST_POLL = 0.02

@@ -14,7 +14,7 @@ from trainer.components.case_loader import ListCaseLoader
 from trainer.errors import ComponentError
 from trainer.http_client import HttpError
 from trainer.remote_protocol import DEFAULT_LIMIT, HEALTH, QUERY, CasePage, Health, read_wire
-from trainer.remote_rollout import Submission, deadline, run
+from trainer.remote_rollout import RemoteError, Submission, deadline, run
 from trainer.remote_values import policy_set_json, sent_case, unlabelled
 from xpstore.errors import XpError
 
@@ -115,6 +115,7 @@ class RemoteRolloutExecutor:
         parallel: int = PARALLEL,
         time_limit: float | None = TIME_LIMIT,
         total_limit: float | None = None,
+        expected: Health | None = None,
     ) -> None:
         """`connect` opens a client of the service; its key is in no body.
 
@@ -122,7 +123,8 @@ class RemoteRolloutExecutor:
         and never a label, unless `case_input` names the fields. `pinned`: the experiences are sent along;
         otherwise the service reads them at `root_uri`, or the set's own, at the snapshot's id. At most
         `parallel` rollouts of this executor are with the service at once. `time_limit` is in seconds for one
-        rollout, `total_limit` for all of a call.
+        rollout, `total_limit` for all of a call. `expected` is what the service has said of itself: where its
+        name or version is another one now, no rollout of it counts.
         """
         self._connect = connect
         self._options = dict(options or {})
@@ -133,6 +135,7 @@ class RemoteRolloutExecutor:
         self._parallel = parallel
         self._time_limit = time_limit
         self._total_limit = total_limit
+        self._expected = expected
         self._policies: tuple[ExperienceSet | None, JsonValue] = (None, None)
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -165,14 +168,22 @@ class RemoteRolloutExecutor:
 
     async def _wants(self, client: JsonClient) -> Collection[str]:
         """Return which fields of a case's input the service asks for; a service without /health: none."""
-        if self._wanted is None and self._told is None:
+        if self._expected is not None:
+            health = await health_of(client)
+            for was, is_now in ((self._expected.name, health.name), (self._expected.version, health.version)):
+                if was != is_now:
+                    raise RemoteError(
+                        "other service", f"{client.host} is another service now: {is_now!r}, it was {was!r}"
+                    )
+            return health.case_input
+        if self._wanted is None:
             try:
                 self._wanted = (await health_of(client)).case_input
             except HttpError as error:
                 if error.kind != "gone":
                     raise
                 self._wanted = ()
-        return self._wanted or ()
+        return self._wanted
 
     def _sent_policies(self, policy_set: ExperienceSet) -> JsonValue:
         """Return the policy set as it is sent; all trials of a run have the same."""
