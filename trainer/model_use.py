@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from trainer.asking.chat import ChatError, ChatRequest, Message
@@ -27,19 +26,9 @@ THERE = frozenset({400, 404, 422})
 """HTTP status of an endpoint that is there and does not like what it is sent."""
 
 
-class StageUse(Frozen):
-    """What one stage used."""
+class StageUse(Usage):
+    """What one stage used, and what went wrong in it."""
 
-    calls: int = 0
-    """Requests that the endpoint answered."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    """In the currency of the prices in xp.toml; 0 where it has none."""
-    repaired: int = 0
-    """Answers that were asked for a second time."""
-    reused: int = 0
-    """Answers that were on record and cost nothing."""
     mended: dict[str, int] = {}
     """What had to be put right, counted (`trainer.asking.budget.Budget.mended`)."""
     failures: dict[str, int] = {}
@@ -126,8 +115,8 @@ def _probe(model: str) -> ChatRequest:
 
 
 def _stage(usage: Usage, mended: Iterable[tuple[str, int]], faults: Iterable[tuple[Fault, int]]) -> StageUse:
-    rounded = {**asdict(usage), "cost": round(usage.cost, 6)}
-    return StageUse(**rounded, mended=_summed(mended), failures=_summed(faults))
+    rounded = usage.model_copy(update={"cost": round(usage.cost, 6)})
+    return StageUse(**rounded.model_dump(), mended=_summed(mended), failures=_summed(faults))
 
 
 def _summed(counts: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -39,7 +39,7 @@ def account(outcome: ChatReply | ChatError = YES):
 
 def test_it_says_per_stage_and_in_sum_what_was_used_and_why_questions_failed():
     told, budget, _ = account()
-    budget.add("extract", Usage(3, 1000, 200, 0.0014, repaired=1))
+    budget.add("extract", Usage(calls=3, prompt_tokens=1000, completion_tokens=200, cost=0.0014, repaired=1))
     budget.add("edit", Usage(reused=2))
     for stage, fault in (("extract", "length"), ("extract", "length"), ("merge", "refusal")):
         budget.add_fault(stage, fault)

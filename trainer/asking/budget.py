@@ -94,7 +94,11 @@ class Budget:
     def most(self, request: ChatRequest) -> Usage:
         """Return what a request may use at most: its prompt as estimated, and all that may be written."""
         prompt = prompt_tokens(request)
-        return Usage(1, prompt, request.max_tokens, self.cost(prompt, request.max_tokens))
+        return self._one_call(prompt, request.max_tokens)
+
+    def _one_call(self, prompt: int, completion: int) -> Usage:
+        cost = self.cost(prompt, completion)
+        return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
 
     def add(self, stage: Stage, usage: Usage) -> None:
         """Count what was used."""
@@ -118,7 +122,7 @@ class Budget:
         written = tokens_of(reply.text + reply.refusal + calls)
         prompt = _counted(reply.prompt_tokens, sent, 0)
         completion = _counted(reply.completion_tokens, written, request.max_tokens)
-        return Usage(1, prompt, completion, self.cost(prompt, completion))
+        return self._one_call(prompt, completion)
 
     @asynccontextmanager
     async def call(self, most: Usage) -> AsyncIterator[None]:
@@ -142,7 +146,7 @@ class Budget:
     def _release(self, most: Usage) -> None:
         with self._lock:
             self._running -= 1
-            self._reserved = _minus(self._reserved, most) if self._running else Usage()
+            self._reserved = self._reserved - most if self._running else Usage()
             self._turns.go_on()
 
     def _taken_back(self, most: Usage, admitted: bool) -> None:  # noqa: FBT001  # what was decided
@@ -177,7 +181,3 @@ class Budget:
 def _counted(told: int, estimated: int, allowed: int) -> int:
     """Return an endpoint's count where it can be believed: one absurd count must not end a run."""
     return told if 0 < told <= BELIEVED * max(estimated, allowed) + UNSEEN else estimated
-
-
-def _minus(one: Usage, other: Usage) -> Usage:
-    return Usage(*(getattr(one, name) - getattr(other, name) for name in Usage.__slots__))

@@ -74,9 +74,8 @@ class Question(Generic[T]):
     and nothing is kept: the next run asks anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What was used. Sums with `+`."""
+class Usage(Frozen):
+    """What was used; sums with `+`, and `-` takes away what was summed."""
 
     calls: int = 0
     """Requests that were answered by the endpoint."""
@@ -90,7 +89,15 @@ class Usage:
     """Answers that were on record and cost nothing."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in Usage.__slots__))
+        return self._with(other, 1)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return self._with(other, -1)
+
+    def _with(self, other: Usage, sign: int) -> Usage:
+        return Usage.model_construct(
+            **{name: getattr(self, name) + sign * getattr(other, name) for name in Usage.model_fields}
+        )
 
 
 @dataclass(frozen=True, slots=True)

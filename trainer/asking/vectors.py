@@ -107,7 +107,7 @@ class Vectors(Embedder):
         return self._known
 
     async def _asked(self, texts: Mapping[bytes, str], model: str) -> dict[bytes, array[float]]:
-        most = Usage(1, sum(map(tokens_of, texts.values())))
+        most = Usage(calls=1, prompt_tokens=sum(map(tokens_of, texts.values())))
         async with self._budget.call(most):
             vectors = await self._embedder.embed(list(texts.values()), model)
             self._budget.add("embed", most)

@@ -89,7 +89,7 @@ def test_no_limit_is_no_limit():
     budget = Budget(LlmSettings())
 
     async def run() -> None:
-        async with budget.call(Usage(1, 10**9, 10**9, 1e9)):
+        async with budget.call(Usage(calls=1, prompt_tokens=10**9, completion_tokens=10**9, cost=1e9)):
             pass
 
     asyncio.run(run())
@@ -124,7 +124,7 @@ def test_whoever_gives_up_leaves_the_budget_as_it_was(calls, parallel):
         budget = Budget(LlmSettings(parallel=parallel, max_tokens_per_run=100))
 
         async def call(tokens: int, turns: int) -> None:
-            async with budget.call(Usage(1, tokens)):
+            async with budget.call(Usage(calls=1, prompt_tokens=tokens)):
                 for _ in range(turns):
                     await asyncio.sleep(0)
 
@@ -137,7 +137,7 @@ def test_whoever_gives_up_leaves_the_budget_as_it_was(calls, parallel):
                 tasks[-1].cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(r is None or isinstance(r, asyncio.CancelledError) for r in done)
-        async with budget.call(Usage(1, 100)):
+        async with budget.call(Usage(calls=1, prompt_tokens=100)):
             pass
 
     asyncio.run(run())
