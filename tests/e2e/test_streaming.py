@@ -11,28 +11,23 @@ import random
 import signal
 import sys
 import threading
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 import trainer.assembly
-from tests.builders import fsck, git, identify, make_store, page, texts
+from tests.builders import git, identify, make_store, texts
 from tests.crowd import Member, run
-from tests.e2e.bad import leftovers
 from tests.e2e.test_interrupts import TOUCHING
+from tests.fickle import Fickle, check
 from tests.returns_desk import records
 from tests.trainer.doubles import NoteTaker, rollout
 from trainer.components.streaming_trainer import StreamingPolicyTrainerConfig
-from trainer.domain import EditResult
 from trainer.importers.detect import read_record
 from trainer.redaction import redact_rollout
 from trainer.streaming import get_streaming_policy_trainer
-from xpstore import alive, inbox
+from xpstore import inbox
 from xpstore.document import Document
-from xpstore.experience import MemoryFile
-from xpstore.gradient import PatchSemanticGradient
-from xpstore.ledger import ledgers
 from xpstore.location import Location
 from xpstore.sync import sync
 from xpstore.verify import verify
@@ -47,30 +42,6 @@ AT_ONCE = 3
 """Trainers of a round; all of them are killed."""
 ROUNDS = 12
 """Rounds after which a new store is made: it would grow."""
-
-
-class Fickle:
-    """An editor that looks at one rollout at a time, and says something else whenever it is asked."""
-
-    learner = "fickle/1"
-    scope = "rollout"
-
-    async def edit(self, analyses, experience_set, context):
-        (one,) = analyses
-        name = one.rollout.case.name
-        current = experience_set.get(name)
-        line = f"- {one.rollout.id} {os.urandom(4).hex()}.\n"
-        before = MemoryFile(name=name, content=current.text) if current else None
-        after = current.text + line if current else page(name, line[2:-1])
-        gradient = PatchSemanticGradient(
-            before_file=before,
-            after_file=MemoryFile(name=name, content=after),
-            rationale="it worked",
-            evidence_trajectory_uris=tuple(t.uri for t in one.trajectories),
-            rollouts=(one.rollout.id,),
-            confidence=0.5,
-        )
-        return EditResult(gradients=(gradient,))
 
 
 def trainer_of(store: Path, branch: str = BRANCH):
@@ -148,28 +119,6 @@ def last_start(store: Path, branch: str = BRANCH) -> Member:
         asyncio.run(live(report))
 
     return work
-
-
-def check(store: Path, learned: list[str], branch: str = BRANCH) -> None:
-    """Every rollout on record stands in exactly one line, and in exactly one plan that can be reached."""
-    fsck(store)
-    loc = Location.find(store)
-    assert inbox.entries(loc) == []
-    found = Counter(line.split()[1] for text in texts(loc, branch).values() for line in lines_of(text))
-    on_record = dict(ledgers(loc))
-    assert set(found.values()) <= {1}
-    assert found.keys() == on_record.keys()
-    assert set(learned) <= found.keys()
-    landed = inbox.landed(loc, branch)
-    for events in on_record.values():
-        assert sum(e["event"] == "planned" and e["plan"] in landed for e in events) == 1
-    assert [f.problems for f in verify(loc, branch) if f.problems] == []
-    assert [name for name in leftovers(store) if name.endswith(".lock")] == []
-    assert list((loc.repo.common_dir / alive.FOLDER).iterdir()) == []
-
-
-def lines_of(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.startswith("- ")]
 
 
 def kill(tmp_path: Path, kills: int, seed: int) -> int:
