@@ -26,7 +26,7 @@ GROUP = "xpstore.commands"
 LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start and learn", ("demo", "init", "train", "inbox", "eval", "gate", "land", "resolve")),
     ("See what was learned", ("log", "show", "diff", "blame", "status")),
-    ("Give it to an agent", ("context", "search", "export", "watch", "serve")),
+    ("Give it to an agent", ("context", "search", "export", "watch", "serve", "env")),
     ("Change your mind", ("bisect", "revert", "promote", "deprecate", "archive", "forget")),
     ("Share it", ("sync", "publish")),
     (
