@@ -43,10 +43,17 @@ def matches(record: dict[str, JsonValue]) -> bool:
 
 def read(record: dict[str, JsonValue]) -> Iterator[Found | Flaw]:
     """Yield the rollout, after a warning where the version is not known."""
-    version = record.get("schema_version")
-    if version not in VERSIONS:
-        yield Flaw(f"schema_version {str(version)[:40]!r} is not known; read as ATIF-v1.7", "warning")
+    for why in version_warning(record):
+        yield Flaw(why, "warning")
     yield joined([record])
+
+
+def version_warning(record: dict[str, JsonValue]) -> list[str]:
+    """Return what is to be told of a version that is not known; nothing of one that is."""
+    version = record.get("schema_version")
+    if isinstance(version, str) and version in VERSIONS:
+        return []
+    return [f"schema_version {str(version)[:40]!r} is not known; read as ATIF-v1.7"]
 
 
 def joined(parts: list[dict[str, JsonValue]]) -> Found:

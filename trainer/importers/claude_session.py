@@ -245,11 +245,9 @@ def _by_call(
                 prompts.setdefault(prompt, []).append(call)
     found: dict[str, list[list[Entry]]] = {}
     for side in list(sides):
-        call = by_agent.get(side[0].agent)
         waiting = prompts.get(side[0].text, [])
-        if call is None and waiting:
-            call = waiting.pop(0)
-        if call is not None:
+        started = by_agent.get(side[0].agent) or (waiting.pop(0) if waiting else None)
+        if started is not None:
             sides.remove(side)
-            found.setdefault(call, []).append(side)
+            found.setdefault(started, []).append(side)
     return found, list(sides)

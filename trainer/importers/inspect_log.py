@@ -70,7 +70,9 @@ def _sample(sample: dict[str, JsonValue], task: dict[str, JsonValue]) -> Found:
     chat = read_messages(list(raw))
     if not chat.messages:
         raise RecordError("messages is empty")
-    extra = {at: rest for at, rest in ((at, _rest(more)) for at, more in chat.extra.items()) if rest}
+    extra: dict[str, JsonValue] = {
+        at: rest for at, rest in ((at, _rest(more)) for at, more in chat.extra.items()) if rest
+    }
     marks = {name: mark for key, score in scores.items() for name, mark in _marks(key, score)}
     kind = str(task.get("task"))
     name = f"{kind}_{sample.get('id')}"
@@ -86,7 +88,8 @@ def _sample(sample: dict[str, JsonValue], task: dict[str, JsonValue]) -> Found:
     metadata: dict[str, JsonValue] = {"source": FORMAT, "trial": sample.get("epoch")}
     metadata |= chosen(task, "task", "task_version", "run_id", "model", "created", "solver")
     metadata |= chosen(sample, "uuid", "limit", "error", "total_time", "working_time", "model_usage")
-    metadata |= {"messages": extra} if extra else {}
+    if extra:
+        metadata["messages"] = extra
     evaluation = _evaluation(marks, scores) if marks else None
     rollout = Rollout(
         case=named_case(name, query, given=given, metadata=about, rubric=rubric if marks else None),

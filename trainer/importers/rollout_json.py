@@ -18,6 +18,7 @@ from trainer.domain import (
     TextPart,
     ToolPart,
 )
+from trainer.importers.form import Format, Found, texts
 from trainer.importers.jsontext import RecordError, as_object
 
 if TYPE_CHECKING:
@@ -72,6 +73,16 @@ def read(record: dict[str, JsonValue]) -> Rollout:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(step) for step in first["loc"])
         raise RecordError(f"not a valid rollout: {where}: {first['msg']}{name}") from None
+
+
+def found(record: dict[str, JsonValue]) -> tuple[Found]:
+    """Return the rollout with the ids that it has of its own."""
+    rollout = read(record)
+    keys = ("execution_id", "trajectory_id", "session_id", "id")
+    return (Found(rollout, texts(record.get("execution_id"), *(rollout.metadata.get(key) for key in keys))),)
+
+
+ROLLOUT = Format("rollout", FORMAT, matches, found)
 
 
 def _mapping(value: JsonValue) -> dict[str, JsonValue]:

@@ -10,8 +10,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from trainer.importers.detect import recognised
-from trainer.importers.documents import CutOffError, values
-from trainer.importers.jsontext import RecordError, clean, parse
+from trainer.importers.documents import CutOffError, cleaned, values
+from trainer.importers.jsontext import RecordError, parse
+from trainer.importers.packed import GZIP, ZIP, Unzipped, eval_records
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _BOM = b"\xef\xbb\xbf"
 _MAGIC = {
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
     b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
-    b"\x1f\x8b": "a gzip archive: unpack it first",
-    b"PK\x03\x04": "a zip archive: unpack it first",
+    GZIP: "a gzip archive in an archive: unpack it first",
+    ZIP: "a zip archive in an archive: unpack it first",
     b"\x28\xb5\x2f\xfd": "a zstd archive: unpack it first",
 }
 
@@ -42,7 +43,8 @@ class Problem:
     line: int
     """Counted from 1; 0 means the whole file."""
     why: str
-    kind: Literal["broken", "duplicate"] = "broken"
+    kind: Literal["broken", "duplicate", "warning", "score"] = "broken"
+    """`warning`: it was imported all the same; `score`: it is about the file of scores."""
 
     def __str__(self) -> str:
         """Return it as compilers do: `file:line: why`."""
@@ -55,6 +57,7 @@ class Record:
 
     path: str
     line: int
+    """0 for a file in an archive."""
     value: JsonValue
 
 
@@ -104,9 +107,34 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
     name = str(path)
     try:
         with path.open("rb") as stream:
-            yield from _records(stream, name)
+            yield from _from_file(stream, name)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error}", hint="give a readable file") from error
+
+
+def _from_file(stream: io.BufferedReader, name: str) -> Iterator[Record | Problem]:
+    """Yield the records of a file, unpacked where it is an archive."""
+    magic = stream.peek(len(ZIP))
+    if magic.startswith(ZIP):
+        if not stream.seekable():
+            yield Problem(name, 0, "a zip archive cannot be read from a pipe: write it to a file first")
+            return
+        try:
+            for file, value in eval_records(stream, MAX_LINE):
+                if isinstance(value, RecordError):
+                    yield Problem(name, 0, f"{file}: {value}")
+                else:
+                    yield Record(name, 0, value)
+        except RecordError as error:
+            yield Problem(name, 0, str(error))
+    elif magic.startswith(GZIP):
+        unzipped = Unzipped(stream)
+        if unzipped.stream.peek(1) or not unzipped.flaw:
+            yield from _records(unzipped.stream, name)
+        if unzipped.flaw:
+            yield Problem(name, 0, unzipped.flaw)
+    else:
+        yield from _records(stream, name)
 
 
 def _records(stream: io.BufferedReader, name: str) -> Iterator[Record | Problem]:
@@ -204,7 +232,7 @@ def _from_document(
     try:
         for number, value in values(stream, head, line, MAX_LINE):
             try:
-                yield Record(name, number, clean(value))
+                yield Record(name, number, cleaned(value))
             except RecordError as error:
                 yield Problem(name, number, str(error))
     except CutOffError as error:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.domain import Case, Rollout
 from trainer.importers.chat import read_messages
+from trainer.importers.form import Format, Found, texts
 from trainer.importers.jsontext import RecordError, as_list, as_number, as_object
 from trainer.importers.scoring import reward_evaluation, reward_rubric
 from xpstore.hashing import content_id
@@ -45,6 +46,14 @@ def read(record: dict[str, JsonValue]) -> Rollout:
         evaluation=reward_evaluation(reward, FORMAT, feedback=unscored, metadata=_details(details)),
         metadata=metadata,
     )
+
+
+def found(record: dict[str, JsonValue]) -> tuple[Found]:
+    """Return the rollout; task and trial name it."""
+    return (Found(read(record), texts(f"{record['task_id']}_{record.get('trial', 0)}")),)
+
+
+TAU_BENCH = Format("tau-bench", FORMAT, matches, found)
 
 
 def _case(task_id: JsonValue, task: dict[str, JsonValue]) -> Case:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.importers import documents
+from trainer.importers import window
 from trainer.importers.documents import CutOffError, values
 
 LIMIT = 1 << 20
@@ -77,6 +77,6 @@ def test_where_reading_cannot_go_on(data: bytes, line: int, why: str, piece: int
 
 
 def test_a_value_that_is_too_long(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(documents, "CHUNK", 16)
+    monkeypatch.setattr(window, "CHUNK", 16)
     with pytest.raises(CutOffError, match="a value of more than 1 MB"):
         read('["' + "x" * (3 * LIMIT) + '"]', 1 << 16)

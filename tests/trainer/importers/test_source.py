@@ -55,7 +55,7 @@ def test_lines_arrays_and_objects(tmp_path, data, expected):
         (b"\xef\xbb\xbf", 0, "the file is empty"),
         (LINE.encode("utf-16"), 0, "this is UTF-16 text: convert it to UTF-8"),
         (LINE.encode("utf-16-le"), 0, "binary file"),
-        (b"\x1f\x8b\x08\x00\x01", 0, "gzip archive: unpack it first"),
+        (b"\x1f\x8b\x08\x00\x01", 0, "gzip archive is damaged"),
         (b"\x00\x01\x02", 0, "binary file"),
         (b"a,b,c\n1,2,3\n", 0, "this is not JSON"),
         (b"[\xff]", 1, "not UTF-8"),
