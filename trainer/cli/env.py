@@ -139,8 +139,8 @@ def serve_command(  # noqa: PLR0913  # the options of the verb
     """Serve an environment: NAME is an installed one (xp env list), or MODULE:CLASS of a file here.
 
     Clients ask for cases, submit rollouts and poll until they are done: GET /openapi.json says how. What
-    the queue has no room for is told to come back. A rollout that has ended is kept and there after a restart; one
-    that was still running is not, and xp submits it again by itself.
+    the queue has no room for is told to come back. A rollout that has ended is kept and is there after a
+    restart; one that was still running is not, and xp submits it again by itself.
 
     The first line of the output is the address. SIGTERM and Ctrl-C end it. Only this machine is served unless
     --keys asks for keys.
