@@ -1,0 +1,79 @@
+"""The service of a benchmark as a process of its own, in the Python that has the benchmark."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from xpstore.errors import XpError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+START = 180.0
+"""Seconds that a service may take to say where it is: what it imports is large."""
+STOP = 15.0
+TAIL = 2_000
+
+
+@asynccontextmanager
+async def running(command: Sequence[str], log: Path) -> AsyncIterator[str]:
+    """Start a service and yield its address, which it writes as {"url": …} on its first line.
+
+    It is told to stop when the context ends, and its standard input is closed when this process does. What it
+    says goes to `log`. Raises XpError where it does not start.
+    """
+    with log.open("ab") as errors:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+            )
+        except OSError as error:
+            raise XpError(
+                f"cannot start {command[0]}: {error.strerror or error}",
+                hint="--python names a Python that has the benchmark",
+            ) from error
+    try:
+        yield await _address(process, log)
+    finally:
+        await _end(process)
+
+
+async def _address(process: asyncio.subprocess.Process, log: Path) -> str:
+    line = b""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START):
+            line = await process.stdout.readline() if process.stdout else b""
+    try:
+        value = json.loads(line)
+        return str(value["url"])
+    except (ValueError, KeyError, TypeError):
+        raise XpError(
+            f"the service has not started: {_last_line(log)}", hint=f"all that it said is in {log}"
+        ) from None
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace")[-TAIL:].strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let the service end; end it where it does not."""
+    if process.stdin:
+        process.stdin.close()
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(STOP):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
