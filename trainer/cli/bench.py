@@ -197,7 +197,7 @@ def _service_command(given: Mapping[str, object]) -> Sequence[str]:
     options += [str(option) for option in given["options"]]  # type: ignore[attr-defined]  # a tuple of click's
     return [
         str(given["python"] or sys.executable),
-        *("-m", "xpstore.cli.main", "env", "serve", TAU2, "--port", "0", "--json", "--with-parent"),
+        *("-m", "xpstore.cli.main", "env", "serve", TAU2, "--port", "0", "--json", "--state", ""),
         *("--parallel", str(given["parallel"])),
         *(["--labels"] if given["train_labels"] else []),
         *(part for option in options for part in ("--option", option)),
