@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.asgi import talk
+from tests.asgi import opened
 from tests.builders import git, page
 from tests.served import BASE, service, small_store
 from xpstore.hashing import blob_id
@@ -13,15 +13,18 @@ def loc(tmp_path_factory):
     return small_store(tmp_path_factory.mktemp("fs") / "s", "refund", "cancel")
 
 
+@pytest.fixture(scope="module")
+def talking(loc):
+    with opened(service(loc)) as talking:
+        yield talking
+
+
 @pytest.fixture
-def ask(loc):
-    """Return a function that gives the answers to several GETs of one service."""
+def ask(talking):
+    """Return a function that gives the answers to several GETs."""
 
     def ask(*calls: tuple[str, dict[str, object]]):
-        async def work(client):
-            return [await client.get(f"/api/v1/{path}", params=params) for path, params in calls]
-
-        return talk(service(loc), work)
+        return [talking.request("GET", f"/api/v1/{path}", params=params) for path, params in calls]
 
     return ask
 
@@ -140,9 +143,9 @@ def test_what_is_not_there_is_told_with_its_code(ask, path, uri, status, code):
         ("POST", "fs/cp"),
     ],
 )
-def test_experiences_are_changed_by_plans_only(loc, method, path):
+def test_experiences_are_changed_by_plans_only(talking, loc, method, path):
     before = git(loc.repo.place, "for-each-ref")
-    answer = talk(service(loc), lambda client: client.request(method, f"/api/v1/{path}"))
+    answer = talking.request(method, f"/api/v1/{path}")
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (403, "PERMISSION_DENIED")
     assert "each change is a commit" in error["message"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.asgi import talk
+from tests.asgi import opened
 from tests.served import BASE, service, small_store
 
 
@@ -11,13 +11,16 @@ def loc(tmp_path_factory):
     return small_store(tmp_path_factory.mktemp("search") / "s", "refund", "cancel")
 
 
-@pytest.fixture
-def find(loc):
-    def find(*bodies: dict[str, object], path: str = "find"):
-        async def work(client):
-            return [await client.post(f"/api/v1/search/{path}", json=body) for body in bodies]
+@pytest.fixture(scope="module")
+def talking(loc):
+    with opened(service(loc)) as talking:
+        yield talking
 
-        return talk(service(loc), work)
+
+@pytest.fixture
+def find(talking):
+    def find(*bodies: dict[str, object], path: str = "find"):
+        return [talking.request("POST", f"/api/v1/search/{path}", json=body) for body in bodies]
 
     return find
 
