@@ -119,3 +119,8 @@ def make(options: Mapping[str, JsonValue], environ: Mapping[str, str] = os.envir
     Raises UsageError where tau2 is not installed, TypeError and ValueError for options.
     """
     return Tau2Runtime(settings_of(options, environ))
+
+
+def make_runtime(**options: JsonValue) -> Tau2Runtime:
+    """Return the runtime of `xp env serve tau2 --option NAME=VALUE`; see `make`."""
+    return make(options)
