@@ -59,7 +59,7 @@ class SessionStore:
         folder = common_dir / FOLDER
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
-            self._lock = _lock(folder / f"{store_id}.lock")
+            self._lock = _lock(folder / f"{store_id}.held")
         except OSError as error:
             raise RepositoryError(f"cannot use {folder}: {error}", hint="it must be writable") from error
         self._clock = clock
