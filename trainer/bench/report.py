@@ -103,12 +103,11 @@ def flips_of(before: Stage | None, after: Stage | None) -> Flips:
 def bills_of(
     loop: LoopReport, kept: Iterable[Artifact], world: str, seeds: Mapping[int, int]
 ) -> dict[str, StageBill]:
-    """Return what each stage was asked for; `seeds`: seed of a training trial of this run → its epoch."""
-    commits = {
-        stage.commit: name
-        for name, stage in (("baseline_eval", loop.baseline), ("final_eval", loop.final))
-        if stage
-    }
+    """Return what each stage was asked for, in order; an evaluation of the same policy is billed once.
+
+    `seeds`: seed of a training trial of this run → its epoch.
+    """
+    commits = {stage.commit: stage.stage for stage in (loop.final, loop.baseline) if stage}
     found: dict[str, list[Artifact]] = {}
     for artifact in kept:
         if artifact.world != world:
@@ -119,7 +118,7 @@ def bills_of(
             name = commits.get(artifact.snapshot, "")
         if name:
             found.setdefault(name, []).append(artifact)
-    return {name: _bill(some) for name, some in sorted(found.items())}
+    return {name: _bill(found[name]) for name in stages_of(loop) if name in found}
 
 
 def pass_hats_of(loop: LoopReport) -> dict[str, dict[int, float]]:

@@ -17,26 +17,38 @@ START = 180.0
 """Seconds that a service may take to say where it is: what it imports is large."""
 STOP = 15.0
 TAIL = 2_000
+PROGRAM = """
+import os, signal, sys, threading
+
+def watch():
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=watch, daemon=True).start()
+from xpstore.cli.main import main
+main()
+"""
+"""`xp` in another Python, until its standard input ends: whoever started it may be killed."""
 
 
 @asynccontextmanager
-async def running(command: Sequence[str], log: Path) -> AsyncIterator[str]:
-    """Start a service and yield its address, which it writes as {"url": …} on its first line.
+async def running(python: str, arguments: Sequence[str], log: Path) -> AsyncIterator[str]:
+    """Start `xp` with these arguments in a Python; yield the address that it writes as {"url": …}.
 
-    It is told to stop when the context ends, and its standard input is closed when this process does. What it
-    says goes to `log`. Raises XpError where it does not start.
+    It is told to stop when the context ends, and stops when this process does. What it says goes to `log`.
+    Raises XpError where it does not start.
     """
     with log.open("ab") as errors:
         try:
             process = await asyncio.create_subprocess_exec(
-                *command,
+                *(python, "-c", PROGRAM, *arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
             )
         except OSError as error:
             raise XpError(
-                f"cannot start {command[0]}: {error.strerror or error}",
+                f"cannot start {python}: {error.strerror or error}",
                 hint="--python names a Python that has the benchmark",
             ) from error
     try:

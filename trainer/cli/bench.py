@@ -157,7 +157,8 @@ def _run(
     async def whole(stages: Stages) -> BenchReport:
         if given["url"]:
             return await with_service(str(given["url"]), stages)
-        async with running(_service_command(given), folder / LOG) as url:
+        python = str(given["python"] or sys.executable)
+        async with running(python, _service_command(given), folder / LOG) as url:
             return await with_service(url, stages)
 
     with Stages(KEPT) as stages:
@@ -189,15 +190,14 @@ def _bench(given: Mapping[str, object], choice: ModelChoice | None) -> Bench:
 
 
 def _service_command(given: Mapping[str, object]) -> Sequence[str]:
-    """Return the command that starts a service. Keys are in its environment and not in the command."""
+    """Return the verb that starts a service, and its options. Keys are in the environment, not here."""
     options = [f"{role}_model={given[f'{role}_model']}" for role in ROLES if given[f"{role}_model"]]
     options += [f"data={given['data']}"] if given["data"] else []
     options += ["train_labels=yes"] if given["train_labels"] else []
     options += [f"parallel={given['parallel']}", f"time_limit={given['time_limit']}"]
     options += [str(option) for option in given["options"]]  # type: ignore[attr-defined]  # a tuple of click's
     return [
-        str(given["python"] or sys.executable),
-        *("-m", "xpstore.cli.main", "env", "serve", TAU2, "--port", "0", "--json", "--state", ""),
+        *("env", "serve", TAU2, "--port", "0", "--json", "--state", ""),
         *("--parallel", str(given["parallel"])),
         *(["--labels"] if given["train_labels"] else []),
         *(part for option in options for part in ("--option", option)),
