@@ -16,6 +16,9 @@ from xpstore.trajectory import Trajectory
 if TYPE_CHECKING:
     from xpstore.experience import ExperienceSet
 
+READ = "experiences_read"
+"""Key of a rollout's metadata: the names of the experiences that its agent was given or has read."""
+
 
 class RubricCriterion(Frozen):
     """One thing to check."""

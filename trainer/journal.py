@@ -8,6 +8,7 @@ from trainer.domain import Received, RolloutFailure
 from trainer.recall import analysed_by, read_rollout, size_of, sizes, studied
 from trainer.share import share_of
 from trainer.trials import stamp_of
+from trainer.uses import used_files
 from xpstore import evidence, layout, note
 from xpstore.errors import FormatError, NotFoundError
 from xpstore.events import need_whole_history
@@ -159,13 +160,17 @@ class GitJournal:
 
 
 def received_files(rollout: Rollout, mark: Mapping[str, str] | None = None) -> list[EvidenceFile]:
-    """Return what is put on record of a rollout that comes in; `mark` says more in the ledger."""
+    """Return what is put on record of a rollout that comes in; `mark` says more in the ledger.
+
+    What it read, where that is known, goes along: see trainer/uses.py.
+    """
     case, stamp = rollout.case, stamp_of(rollout)
     run = {"run": stamp.run} if stamp else {}
     return [
         evidence.rollout_file(rollout.id, rollout.model_dump(mode="json")),
         evidence.case_file(case.id, case.model_dump(mode="json")),
         evidence.ledger_file(rollout.id, {"event": "received", "case": case.id, **run, **(mark or {})}),
+        *used_files(rollout),
     ]
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypedDict
 from trainer.model_use import ModelUse
 from trainer.results import Scores
 from trainer.train_report import TrainReport, train_report
-from xpstore.evaluation import TrialFailure, wilson
+from xpstore.evaluation import TrialFailure
+from xpstore.interval import wilson
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 from functools import cached_property
-from math import sqrt
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, NonNegativeInt, ValidationError
@@ -24,6 +23,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 from xpstore import evaluation_notes, evidence, layout, measured, objects
 from xpstore.errors import FormatError, UsageError
 from xpstore.hashing import content_id
+from xpstore.interval import wilson
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 SEARCH = "bisect:"
 """What the suite of a record starts with that a search made: it says nothing of the whole suite."""
 _PATH = re.compile(r"evaluations/../([0-9a-f]+)\.[0-9a-f]+\.json")
-_Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 
 
 class EvaluationKey(Frozen):
@@ -123,20 +122,6 @@ class EvaluationRecord(Frozen):
     def average_score(self) -> float:
         """Mean score of the scored attempts; 0 where none was scored."""
         return sum(result.score for result in self.results) / self.n if self.n else 0.0
-
-
-def wilson(passed: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, as fractions; (0, 1) for n = 0.
-
-    Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), without
-    continuity correction.
-    """
-    if not n:
-        return 0.0, 1.0
-    share, weight = passed / n, _Z * _Z / n
-    middle = (share + weight / 2) / (1 + weight)
-    half = _Z * sqrt(share * (1 - share) / n + weight / (4 * n)) / (1 + weight)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def summary(record: EvaluationRecord) -> str:

@@ -29,9 +29,9 @@ _UNSPACED_TERMS = re.compile(f"[{UNSPACED}]+ ?")
 _ENGLISH = """
 a about after all also am an and any are as at be been being but by can could did do does doing for from had
 has have having he her here hers him his how i if in into is it its just like may me might more most must my
-need needs of off on one or our ours out over own please shall she should so some such than that the their theirs
-them then there these they this those to too until up us very want wants wanted was we were what when where
-which while who whom whose why will with would you your yours
+need needs of off on one or our ours out over own please shall she should so some such than that the their
+theirs them then there these they this those to too until up us very want wants wanted was we were what when
+where which while who whom whose why will with would you your yours
 """
 _CHINESE = """
 一下 一个 不是 不能 为什 之前 之后 也可 什么 他们 以后 以前 但是 你们 应该 怎么 怎样 我们 我想 我要 或者 是不

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy.stats import binomtest
 
 from tests.builders import fsck, git, make_plan, make_store, page, upsert
 from xpstore import evaluation, evaluation_notes, evidence, evidence_check
@@ -72,18 +71,6 @@ def test_figures_leave_failures_out(loc: Location) -> None:
     nothing = record_of(loc)
     assert (nothing.accuracy, nothing.average_score) == (0.0, 0.0)
     assert evaluation.summary(nothing) == "test 0/0 0.0 % (0–100)"
-
-
-@given(st.integers(0, 300), st.integers(0, 300))
-def test_the_interval_is_wilsons(a: int, b: int) -> None:
-    n, passed = max(a, b), min(a, b)
-    low, high = evaluation.wilson(passed, n)
-    if n:
-        known = binomtest(passed, n).proportion_ci(method="wilson")
-        assert math.isclose(low, known.low, abs_tol=1e-12)
-        assert math.isclose(high, known.high, abs_tol=1e-12)
-    else:
-        assert (low, high) == (0, 1)
 
 
 def test_scores_are_numbers_and_repetitions_are_counted(loc: Location) -> None:

@@ -9,7 +9,7 @@ from trainer.asking.chat import ChatRequest
 from trainer.asking.chat import Message as ChatMessage
 from trainer.asking.prompts import prompt
 from trainer.asking.question import AskError
-from trainer.domain import Message, Rollout, TextPart
+from trainer.domain import READ, Message, Rollout, TextPart
 from trainer.environments.llm_agent import LLMAgents, seed_of
 from trainer.suite import LABELS
 from xpstore.serving import read_for
@@ -82,8 +82,8 @@ class SingleTurnLLMRolloutExecutor:
 
     async def _rollout(self, case: Case, policy_set: ExperienceSet, context: ExecutionContext) -> Rollout:
         task = task_of(case)
-        pages = [page.text for page in read_for(policy_set, task, self._budget).pages]
-        told = "\n\n".join((prompt("answer").system, *pages))
+        pages = read_for(policy_set, task, self._budget).pages
+        told = "\n\n".join((prompt("answer").system, *(page.text for page in pages)))
         seed = seed_of(f"{context.seed} {case.id}")
         rollout = Rollout(
             case=case,
@@ -94,6 +94,7 @@ class SingleTurnLLMRolloutExecutor:
                 "seed": context.seed,
                 "training": context.training,
                 "model": self._asker.model,
+                READ: [page.name for page in pages],
             },
         )
         if self._evaluator is None:

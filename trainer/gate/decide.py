@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 
 from trainer.gate.statistics import mcnemar, sampled_sign_flips, sign_flips, student
 from xpstore.errors import UsageError
-from xpstore.evaluation import wilson
 from xpstore.gate_record import Decision
+from xpstore.interval import wilson
 from xpstore.model import Frozen
 from xpstore.settings import MOST_TRIALS
 

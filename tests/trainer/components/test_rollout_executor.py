@@ -12,7 +12,7 @@ from trainer.asking.open import open_asker
 from trainer.asking.question import AskError
 from trainer.components.rollout_executor import LLMAgentRolloutExecutor, task_of
 from trainer.context import ExecutionContext
-from trainer.domain import Case, CriterionResult, Rollout, Rubric, RubricCriterion, RubricEvaluation
+from trainer.domain import READ, Case, CriterionResult, Rollout, Rubric, RubricCriterion, RubricEvaluation
 from trainer.environments.llm_agent import Manner
 from trainer.rubric import evaluate
 from xpstore.experience import Experience, ExperienceSet
@@ -75,7 +75,8 @@ def test_one_prompt_has_the_task_and_what_was_learned_and_no_label(llm_server):
     assert "Name the capital of France twice." in first.messages[0].text
     assert (first.evaluation.passed, second.evaluation.passed) == (True, False)
     assert first.policy_snapshot_id == "abc"
-    assert first.metadata == {"trial": 0, "seed": 3, "training": False, "model": "scripted"}
+    told = {"trial": 0, "seed": 3, "training": False, "model": "scripted"}
+    assert first.metadata == {**told, READ: ["capitals"]}
     assert len(llm_server.requests) == 2
     assert "SECRET" not in str([seen.body for seen in llm_server.requests])
     assert llm_server.requests[0].body["seed"] != llm_server.requests[1].body["seed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from trainer.domain import Message, Rollout, TextPart, ToolPart
+from trainer.domain import READ, Message, Rollout, TextPart, ToolPart
 from trainer.environments.order_desk.catalogue import schemas
 from trainer.environments.order_desk.database import Shop
 from trainer.environments.order_desk.given import read_given
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trainer.environments.order_desk.given import Given
     from trainer.environments.order_desk.policy import Policy
     from xpstore.experience import ExperienceSet
+    from xpstore.serving import Page
 
 MAX_TURNS = 40
 """Replies of the agent in one conversation."""
@@ -45,7 +46,7 @@ class OrderDeskExecutor:
         self._turns = turns
         self._budget = budget
         self._tools = schemas()
-        self._read: tuple[ExperienceSet | None, dict[str, tuple[str, ...]]] = (None, {})
+        self._read: tuple[ExperienceSet | None, dict[str, tuple[Page, ...]]] = (None, {})
 
     async def execute(
         self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
@@ -58,8 +59,9 @@ class OrderDeskExecutor:
         self, case: Case, given: Given, policy_set: ExperienceSet, context: ExecutionContext
     ) -> Rollout:
         messages = [_say("system", SYSTEM.format(now=given.now))]
-        if pages := self._pages(policy_set, given.request):
-            messages.append(_say("system", "\n\n".join((LESSONS, *pages))))
+        pages = self._pages(policy_set, given.request)
+        if pages:
+            messages.append(_say("system", "\n\n".join((LESSONS, *(page.text for page in pages)))))
         messages.append(_say("user", given.request))
         agent = self._agents.start(f"{context.seed} {case.id}", training=context.training)
         with Shop(given.world) as shop:
@@ -75,18 +77,19 @@ class OrderDeskExecutor:
                 "seed": context.seed,
                 "training": context.training,
                 "agent": self._agents.name,
+                READ: [page.name for page in pages],
                 **({"model": self._agents.model} if self._agents.model else {}),
             },
         )
 
-    def _pages(self, policy_set: ExperienceSet, request: str) -> tuple[str, ...]:
+    def _pages(self, policy_set: ExperienceSet, request: str) -> tuple[Page, ...]:
         """Return what `xp context` gives for a request; the trials of a case ask for the same."""
         known, found = self._read
         if known is not policy_set:
             found = {}
             self._read = policy_set, found
         if request not in found:
-            found[request] = tuple(page.text for page in read_for(policy_set, request, self._budget).pages)
+            found[request] = read_for(policy_set, request, self._budget).pages
         return found[request]
 
     async def _talk(self, agent: Agent, shop: Shop, messages: list[Message]) -> list[Done]:
