@@ -5,10 +5,12 @@ XP_FUZZ_SECONDS is the time for all targets together: four seconds in the suite,
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
 import time
+import zipfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,10 +18,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests import recordings
 from tests.builders import make_store, page
 from tests.e2e.bad import chat
 from tests.lessons import Lesson, teach
 from trainer.importers import Problem, iter_rollouts
+from trainer.importers.scores import Scores
 from trainer.offline.facts import read_facts
 from trainer.redaction import redact_rollout
 from xpstore import events, evidence, frontmatter, layout, note, record, trailers, verify_record
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from xpstore.location import Location
 
 pytestmark = pytest.mark.slow
-TARGETS = 6
+TARGETS = 8
 SECONDS = float(os.environ.get("XP_FUZZ_SECONDS", "4")) / TARGETS
 SHAPES = rb"""[ ] { } " ' \ : , &a *a !!x ## ``` - null true -1 NaN 1e999 \ud800 Plan-Id: >8 --- +++ @@"""
 BYTES = (b"\0", b"\n", b"\r\n", b"---\n", b"\xff", b"\xe2\x80\xae", b"\xed\xa0\x80", b"\xef\xbb\xbf")
@@ -134,18 +138,58 @@ def test_importers(tmp_path):
     seeds = [chat(1), {"messages": messages, "score": 1}, rfc, {"execution_id": "e", "rollout": rfc}, tau]
     texts = [json.dumps(seeds).encode()]
     texts += [json.dumps(s, indent=indent).encode() for s in seeds for indent in (None, 1)]
-    file = tmp_path / "in.json"
+    hunt(spoilt_bytes(texts) | spoilt_json(seeds), importing(tmp_path))
+
+
+def importing(tmp_path: Path) -> Callable[[object], None]:
+    """Return what reads two files with these bytes, this JSON, or these lines of JSON."""
+    file, other = tmp_path / "in.json", tmp_path / "in.cont-1.json"
 
     def read(value: object) -> None:
-        lines = value if isinstance(value, bytes) else json.dumps(value).encode()
-        file.write_bytes(lines)
-        for item in iter_rollouts([file]):
+        written = value if isinstance(value, bytes) else json.dumps(value).encode()
+        if isinstance(value, list):
+            written = b"".join(json.dumps(line).encode() + b"\n" for line in value)
+        file.write_bytes(written)
+        other.write_bytes(written)
+        for item in iter_rollouts([file, other]):
             if not isinstance(item, Problem):
                 clean = redact_rollout(item.rollout)
                 if clean.evaluation:
                     read_facts(clean, clean.evaluation)
 
-    hunt(spoilt_bytes(texts) | spoilt_json(seeds), read)
+    return read
+
+
+def test_importers_of_other_programs(tmp_path):
+    side = recordings.atif(trajectory_id="side")
+    ref = {"subagent_trajectory_ref": [{"trajectory_id": "side", "trajectory_path": "in.cont-1.json"}]}
+    whole = recordings.atif(subagent_trajectories=[side], continued_trajectory_ref="in.cont-1.json")
+    whole["steps"].append(
+        recordings.step("agent", "x", [("c9", "task", {})], [{"source_call_id": "c9", **ref}])
+    )
+    seeds = [whole, recordings.inspect(), recordings.swe_agent(), recordings.mini_swe_agent()]
+    seeds += [recordings.mini_swe_agent()["messages"], recordings.tau2(), recordings.tau2()["simulations"][0]]
+    seeds += [recordings.claude()]
+    archive = recordings.eval_file(recordings.inspect())
+    texts = [text.encode() for text in recordings.ALL.values()]
+    packed = [
+        archive,
+        gzip.compress(texts[1]),
+        recordings.eval_file(recordings.inspect(), zipfile.ZIP_STORED),
+    ]
+    hunt(spoilt_bytes([*texts, *packed]) | spoilt_json(seeds), importing(tmp_path))
+
+
+def test_scores(tmp_path):
+    texts = [b"id,score\na,1\nb,nan\n", b'{"a": 0.5, "b": {"passed": true}}', b'[{"id": "a", "score": 1}]']
+    texts += [b'{"resolved_ids": ["a"], "unresolved_ids": []}', b"a,1\nb,0\n"]
+    file = tmp_path / "scores"
+
+    def read(value: object) -> None:
+        file.write_bytes(value)  # type: ignore[arg-type]
+        list(Scores.read(file).unused())
+
+    hunt(spoilt_bytes(texts), read)
 
 
 TEXTS = [

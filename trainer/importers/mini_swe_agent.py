@@ -49,7 +49,7 @@ def matches(record: dict[str, JsonValue]) -> bool:
 def read(record: dict[str, JsonValue]) -> Iterator[Found | Flaw]:
     """Yield the rollout, after a warning where the version is not known."""
     version = record.get("trajectory_format")
-    if version is not None and version not in VERSIONS:
+    if version is not None and str(version) not in VERSIONS:
         yield Flaw(f"trajectory_format {str(version)[:40]!r} is not known; read as 1.1", "warning")
     chat = read_messages(list(_items(as_list(record.get("messages"), "messages"))))
     if not chat.messages:
