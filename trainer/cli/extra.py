@@ -20,9 +20,10 @@ def extra(name: str, packages: frozenset[str], verb: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in packages:
+        package = (error.name or "").partition(".")[0]
+        if package not in packages:
             raise
         raise UsageError(
-            f"{verb} needs the package '{error.name}', which is not installed",
+            f"{verb} needs the package '{package}', which is not installed",
             hint=f"pip install 'xpstore[{name}]'",
         ) from error

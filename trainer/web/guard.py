@@ -123,15 +123,16 @@ class Guard:
     async def _answer(self, exchange: _Exchange, problem: Problem) -> None:
         if exchange.status:  # a status was sent: only breaking off tells the client that this is not all
             raise ConnectionAbortedError(problem.message)
-        with suppress(_GoneError, WebError):
-            await exchange.drain(self.limits)
         details = {**problem.details, "request_id": exchange.request_id}
         shown = Problem(problem.status, problem.code, problem.message, details)
         body = encoded(self.render(shown))
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **problem.headers}
         pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await exchange.send({"type": "http.response.start", "status": problem.status, "headers": pairs})
-        await exchange.send({"type": "http.response.body", "body": body})
+        await exchange.send({"type": "http.response.body", "body": body, "more_body": True})
+        with suppress(_GoneError):
+            await exchange.drain(self.limits)
+        await exchange.send({"type": "http.response.body"})
 
 
 class _Exchange:
@@ -173,7 +174,7 @@ class _Exchange:
         return self._body
 
     async def drain(self, limits: WebLimits) -> None:
-        """Read what is left of a request that is refused: a client that still sends misses the answer.
+        """Read what is left of a request that is answered already: else a client that still sends is cut off.
 
         Gives up where there is much more than is allowed, or it does not come.
         """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import os
 import signal
 import socket
 import threading
@@ -69,7 +70,7 @@ def bind(host: str, port: int, *, has_keys: bool) -> socket.socket:
         raise UsageError(f"{port} is no port", hint="ports go from 0 to 65535") from error
     except OSError as error:
         raise UsageError(
-            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}",
+            f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0).lower()}",
             hint="--port 0 takes one that is free",
         ) from error
 

@@ -61,7 +61,7 @@ def test_the_description_has_all_routes_of_the_session_api():
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=str)
-@settings(max_examples=10, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=6, deadline=None, suppress_health_check=[*HealthCheck])
 @given(data=st.data())
 def test_no_request_is_answered_by_a_defect(talking, known, route, data):
     options = data.draw(requests(DOCUMENT, route, known))
