@@ -191,10 +191,13 @@ def _right(page: Page) -> Iterator[Decision]:
     plain = _paraphrased(both)
     into_both = {s: superseded(both), mine: merged(both), yours: merged(both)}
     into_plain = {s: superseded(plain), mine: merged(plain), yours: merged(plain)}
+    split = f"{_with(_paraphrased(mine), '')}. The same holds{second}."
+    into_split = {s: superseded(split), mine: merged(split), yours: merged(split)}
     rows: list[tuple[str, list[str], list[str], list[str], dict[str, Claim]]] = [
         ("merged", [mine, a], [yours, b], [both, a, b], into_both),
         ("reordered", [mine, a], [yours, b, c], [a, both, c, b], into_both),
         ("paraphrased", [mine, a], [yours, b], [plain, a, b], into_plain),
+        ("in sentences", [mine, a], [yours, b], [split, a, b], into_split),
         ("union", [mine, a], [yours, b], [mine, a, yours, b], {s: superseded(mine)}),
         ("superseded", [less, a], [more, b], [more, a, b], {s: superseded(more), less: superseded(more)}),
         (
@@ -323,6 +326,34 @@ def id_invented(made: Decision, random: Random) -> Decision | None:
     if codes and random.randrange(2):
         return _reworded(made, {old: old.replace(codes[0], "`lookup_everything`")}, random)
     return _reworded(made, {old: _with(old, random.choice(tails))}, random)
+
+
+_SENTENCES = (
+    "Offer a free upgrade afterwards.",
+    "Praise their patience warmly.",
+    "Every loyal guest deserves generous compensation.",
+    "Forward all conversations to marketing.",
+    "Mention competitors whenever prices seem high.",
+    "Skip verification during busy evenings.",
+    "Managers approve everything eventually.",
+    "顺便推荐会员套餐。",
+)
+"""About nothing that any document is about; without numbers, names and negations."""
+
+
+def sentence_invented(made: Decision, random: Random) -> Decision | None:
+    """Let a rewording say one thing more, before or after the rest."""
+    known = {s.text for s in made.conflict.hunks[0].statements}
+    worded = [t for t in made.texts if t not in known and t[:2] in {"- ", "* "} and "\n" not in t]
+    if not worded:
+        return None
+    old, more = random.choice(worded), random.choice(_SENTENCES)
+    ways = [
+        f"{_with(old, '')} {more}",
+        f"{old.rstrip('.')}; {more[0].lower()}{more[1:]}",
+        f"{old[:2]}{more} {old[2:]}",
+    ]
+    return _reworded(made, {old: random.choice(ways)}, random)
 
 
 def duplicated(made: Decision, random: Random) -> Decision | None:
@@ -458,6 +489,7 @@ WRONG: dict[str, Callable[[Decision, Random], Decision | None]] = {
     "one bullet dropped": one_bullet_dropped,
     "numbers swapped": numbers_swapped,
     "id invented": id_invented,
+    "sentence invented": sentence_invented,
     "duplicate": duplicated,
     "marker left": marker_left,
     "text outside changed": outside_changed,

@@ -22,6 +22,9 @@ SUPERSEDED = 0.6  # of a statement, that the one which replaces it has
 COVERED = 0.9  # of a dropped statement, or of a merged one that rewords nothing, that one which stays has
 REWORDED = 0.5  # of a statement of the base, that its rewording has
 INVENTED = 0.34  # of a new wording, that none of its sources has
+FOREIGN = 0.67  # of one sentence of it; of fewer words than FEW nothing is said
+FEW = 2
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,10 @@ def _check_wording(text: str, sources: Sequence[str]) -> Iterator[Objection]:
     if unknown:
         too_much = len(unknown) > INVENTED * len(words)
         yield Objection("reworded", f"{_quoted(text)} has words of no version", is_error=too_much)
+    for sentence in _SENTENCE.split(text):
+        said = content(sentence)
+        if len(said) >= FEW and len(said & unknown) > FOREIGN * len(said):
+            yield Objection("invented", f"{_quoted(sentence)} is about nothing that the sources say")
 
 
 def _claimed_into(claim: Claim | None, text: str) -> bool:
