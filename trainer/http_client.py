@@ -187,7 +187,9 @@ class JsonClient:
             raise HttpError("wrong answer", f"{self.host} sent a body that cannot be decompressed") from None
         except httpx.HTTPError as error:
             why = self._said(str(error)) or type(error).__name__
-            raise HttpError("unreachable", f"{self.host} cannot be reached: {why}") from None
+            raise HttpError(
+                "unreachable", f"{self.host} cannot be reached: {why}", hint="is the service running?"
+            ) from None
         if not response.is_success:
             raise self._status_error(response, data)
         try:
@@ -204,7 +206,11 @@ class JsonClient:
         """Return the body. Raises HttpError where it is larger than it may be."""
         coding = response.headers.get("content-encoding", "identity").strip().lower()
         if coding not in {"", "identity", "gzip"}:  # of others, a few bytes can fill the memory at once
-            raise HttpError("wrong answer", f"{self.host} compresses its answer as nobody asked it to")
+            raise HttpError(
+                "wrong answer",
+                f"{self.host} compresses its answer as nobody asked it to",
+                status=response.status_code,
+            )
         data = bytearray()
         async for chunk in response.aiter_bytes():
             data += chunk
@@ -245,7 +251,7 @@ class JsonClient:
 def check_address(base_url: str) -> str:
     """Return the address without a slash at its end. Raises UsageError where it is none of the web."""
     try:
-        url = httpx.URL(base_url.strip())
+        url = httpx.URL(str(httpx.URL(base_url.strip())))  # the second time without the scheme's own port
         is_one = url.scheme in {"http", "https"} and url.host and (url.port or 0) < 1 << 16
     except httpx.InvalidURL:
         is_one = False
