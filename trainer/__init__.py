@@ -72,6 +72,7 @@ _HOME = {
     "TrajectoryRolloutAnalyzer": "trainer.components.trajectory_analyzer",
     "get_streaming_policy_trainer": "trainer.streaming",
     "make_streaming_policy_trainer_key": "trainer.streaming",
+    "train_files": "trainer.train",
     "train_from_rollouts": "trainer.components.policy_trainer",
 }
 

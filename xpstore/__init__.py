@@ -46,6 +46,7 @@ _HOME = {
     "TrialResult": "xpstore.evaluation",
     "UsageError": "xpstore.errors",
     "XpError": "xpstore.errors",
+    "read_for": "xpstore.serving",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  # one list of names, not two
