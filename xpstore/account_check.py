@@ -24,7 +24,7 @@ REWORDED = 0.5  # of a statement of the base, that its rewording has
 INVENTED = 0.34  # of a new wording, that none of its sources has
 FOREIGN = 0.67  # of one sentence of it; of fewer words than FEW nothing is said
 FEW = 2
-_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n")  # noqa: RUF001  # the full stops of Chinese
 
 
 @dataclass(frozen=True, slots=True)
