@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.llm_world import recordings, write
 from tests.openviking_world import EXPERIENCE
 from trainer.components.session_commit import SessionCommitPolicyTrainer
@@ -19,6 +17,8 @@ from xpstore.experience import ExperienceSet
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.openviking_world import BothModels
     from trainer.domain import Rollout, RolloutTrainingResult
