@@ -5,14 +5,16 @@ The learner, and who finds cases, never say the same twice: whatever was done tw
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import make_store
+from tests.builders import git, identify, make_store
 from tests.fickle import check
 from tests.serving import Client, Served, zygote
 from trainer.domain import Case, Rubric, RubricEvaluation
@@ -20,6 +22,7 @@ from trainer.session_case import render_case_spec, render_outcome
 from xpstore import evidence
 from xpstore.ledger import ledgers
 from xpstore.location import Location
+from xpstore.sync import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
