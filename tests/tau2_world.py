@@ -1,4 +1,4 @@
-"""Scripted models for tau2: an agent that knows what to do and often stops at asking, and a user who hangs up.
+"""Scripted models for tau2: an agent that knows what to do and often stops at asking; a user hangs up.
 
 The agent makes the calls of a task's labels one by one. Before a call that changes something it may stop,
 depending on the seed and the task, unless a lesson that it reads names the tool. What it does follows from
@@ -11,10 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tests.llm_server import LlmServer, Reply, Seen
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AGENT, USER, JUDGE = "<instructions>", "# User Simulation Guidelines", ""
 """The first lines of the system prompts."""

@@ -1,4 +1,4 @@
-"""tau2-bench is in an environment of its own; `make tau2-parts` makes it. Without it, all of this is skipped."""
+"""tau2-bench has an environment of its own: `make tau2-parts`. Without it, all of this is skipped."""
 
 from __future__ import annotations
 

@@ -1,22 +1,25 @@
-"""tau2's own verdicts, through our conversions: what is right is right, what does nothing passes its floor."""
+"""tau2's own verdicts, through our conversions: what is right passes, what does nothing has its floor."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.tau2_world import gold, told
 from trainer.context import ExecutionContext
-from trainer.domain import Case
 from trainer.env_kit.runtime import CaseQuery
 from trainer.environments.tau2.executor import DO_NOTHING
 from trainer.environments.tau2.messages import USER, conversation_of
 from trainer.environments.tau2.runtime import Tau2Runtime, make
 from trainer.environments.tau2.scoring import evaluation_of
 from xpstore.experience import ExperienceSet
+
+if TYPE_CHECKING:
+    from trainer.domain import Case
 
 pytestmark = [pytest.mark.tau2, pytest.mark.usefixtures("tau2_here")]
 

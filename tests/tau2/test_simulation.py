@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.llm_server import Fault, LlmServer, Reply
 from tests.tau2_world import AGENT, JUDGE, MARK, USER, World, load
-from trainer.domain import Case, Rollout
 from trainer.env_kit.runtime import CaseQuery, RolloutRequest
 from trainer.environments.tau2.runtime import Tau2Runtime, make
 from trainer.environments.tau2.scoring import InfrastructureError
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.hashing import canonical_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.domain import Case, Rollout
 
 pytestmark = [pytest.mark.tau2, pytest.mark.usefixtures("tau2_here")]
 
