@@ -43,10 +43,6 @@ class Service:
         connection.close()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, told
 
-    def end(self, number: int) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(60)
-
 
 @contextmanager
 def served(where: Path, *words: str) -> Iterator[Service]:
@@ -78,7 +74,7 @@ def test_a_service_with_keys_for_two_stores(tmp_path, capsys):
         _, _, told = service.ask("GET", "/api/v1/sessions", Authorization=f"Bearer {keys[name]}")
         return [row["session_id"] for row in told["result"]]
 
-    with served(tmp_path / "desk", "--json", "--rate", "4") as service:
+    with served(tmp_path / "desk", "--json", "-v", "--rate", "4") as service:
         assert service.ask("GET", "/health")[2]["auth_mode"] == "api_key"
         description = service.ask("GET", "/openapi.json")[2]
         OpenAPI.model_validate(description)
@@ -105,34 +101,35 @@ def test_a_service_with_keys_for_two_stores(tmp_path, capsys):
 
         assert run(["-C", str(tmp_path / "lab"), "serve", "--port", "0"]) == 1
         assert "error: " in capsys.readouterr().err  # one process has a store's sessions
-        assert service.end(signal.SIGTERM) == 0
-        assert not any(key in service.process.stderr.read() for key in keys.values())
-
-
-def test_ctrl_c_lets_what_was_begun_be_answered(tmp_path):
-    small_store(tmp_path / "s")
-    body = json.dumps({"session_id": "late"}).encode()
-    head = "POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with served(tmp_path / "s", "-v") as service:
-        host, _, port = service.address.rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=60) as begun:
-            begun.sendall(f"{head}Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n".encode())
-            assert begun.recv(100).startswith(b"HTTP/1.1 100")  # somebody waits for the body
-            service.process.send_signal(signal.SIGINT)
-            refused = False
-            while not refused:  # nobody new is let in
-                try:
-                    socket.create_connection((host, int(port)), timeout=60).close()
-                except ConnectionError:  # refused, or taken and dropped at that moment
-                    refused = True
-            begun.sendall(body)
-            answer = begun.makefile("rb").read()
-        assert answer.startswith(b"HTTP/1.1 200")
-        assert service.process.wait(60) == 130
+        end_while_asking(service, X_API_Key=keys["desk"])
         said = service.process.stderr.read()
     assert "Traceback" not in said
-    assert "default: POST /api/v1/sessions 200" in said
-    assert git(tmp_path / "s", "status", "--porcelain") == ""
+    assert not any(key in said for key in keys.values())
+    assert "desk: POST /api/v1/sessions 200" in said
+    assert git(tmp_path / "desk", "status", "--porcelain") == ""
+
+
+def end_while_asking(service: Service, **headers: str) -> None:
+    """Press Ctrl-C while a request is on its way: it is answered, and nobody new is let in."""
+    body = json.dumps({"session_id": "late"}).encode()
+    head = ["POST /api/v1/sessions HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    head += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    head += [f"Content-Length: {len(body)}", "Expect: 100-continue", "", ""]
+    host, _, port = service.address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as begun:
+        begun.sendall("\r\n".join(head).encode())
+        assert begun.recv(100).startswith(b"HTTP/1.1 100")  # somebody waits for the body
+        service.process.send_signal(signal.SIGINT)
+        refused = False
+        while not refused:
+            try:
+                socket.create_connection((host, int(port)), timeout=60).close()
+            except ConnectionError:  # refused, or taken and dropped at that moment
+                refused = True
+        begun.sendall(body)
+        answer = begun.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert service.process.wait(60) == 130
 
 
 def test_without_the_packages_it_says_what_to_install(tmp_path):

@@ -16,6 +16,9 @@ from xpstore.errors import FormatError
 
 DOCUMENT = make_service(Served(None)).openapi()  # nothing is opened before it is started
 ROUTES = operations(DOCUMENT)
+WRITING = {"batch-write", "mkdir", "mv", "cp"}
+"""What content/write stands for."""
+TRIED = [route for route in ROUTES if route.path.rpartition("/")[2] not in WRITING]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,7 @@ def test_the_description_has_all_routes_of_the_session_api():
     json.dumps(DOCUMENT, allow_nan=False)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=str)
+@pytest.mark.parametrize("route", TRIED, ids=str)
 @settings(max_examples=6, deadline=None, suppress_health_check=[*HealthCheck])
 @given(data=st.data())
 def test_no_request_is_answered_by_a_defect(talking, known, route, data):
