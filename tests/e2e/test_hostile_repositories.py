@@ -126,6 +126,7 @@ def test_no_verb_runs_a_program_that_a_copied_repository_names(store, xp, ran, t
             ("promote", PAGE),
             ("maintain",),
             ("inbox", "list"),
+            ("stats",),
             ("export", "--format", "skills", "-o", "skills"),
             ("inbox", "retry"),
         ),
