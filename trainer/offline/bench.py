@@ -67,6 +67,11 @@ class Bench:
         return {name: bits(column) for name, column in self.columns.items()}
 
     @cached_property
+    def scored(self) -> int:
+        """The rollouts that somebody scored."""
+        return bits(r.scored for r in self.corpus.rollouts)
+
+    @cached_property
     def lessons(self) -> list[Lesson]:
         """All candidates."""
         return candidates(self.corpus)
@@ -192,8 +197,9 @@ class Bench:
         return {}
 
     def table(self, judged: Judged, outcome: str, only: int = -1) -> Table:
-        """Return broken and kept against one outcome, over all rollouts or the set `only`."""
-        return self.counted(judged, self.bad[outcome], only)
+        """Return broken and kept against one outcome, over the rollouts that tell, or those in `only`."""
+        told = only if outcome.startswith("refused ") else only & self.scored
+        return self.counted(judged, self.bad[outcome], told)
 
     def fails_otherwise(self, outcome: str) -> int:
         """Return the rollouts that failed a criterion other than the one that the outcome is about."""

@@ -54,6 +54,8 @@ class Facts:
     failed: bool
     events: tuple[Say | Call, ...]
     system: str = ""
+    scored: bool = True
+    """Whether anybody scored it: without a score it says what tools refuse, and nothing of failing."""
     criteria: Mapping[str, bool] = field(default_factory=dict)
     """Criterion → failed, as far as the evaluation names criteria."""
     expected: tuple[tuple[str, Mapping[str, JsonValue]], ...] | None = None
@@ -169,7 +171,7 @@ def read_transcript(messages: Sequence[Message]) -> tuple[tuple[Say | Call, ...]
 
 
 def read_facts(rollout: Rollout, evaluation: RubricEvaluation) -> Facts:
-    """Return the facts of a scored rollout."""
+    """Return the facts of a rollout; `evaluation` is what it counts as, where it was not scored itself."""
     events, system = read_transcript(rollout.messages)
     return Facts(
         id=rollout.id,
@@ -177,6 +179,7 @@ def read_facts(rollout: Rollout, evaluation: RubricEvaluation) -> Facts:
         failed=not evaluation.passed,
         events=events,
         system=system,
+        scored=rollout.evaluation is not None,
         criteria={r.criterion_name: not r.passed for r in evaluation.criterion_results},
         expected=_expected(rollout.case.input.get("expected_actions")),
     )

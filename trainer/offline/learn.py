@@ -164,7 +164,7 @@ def _needless(bench: Bench, trial: Trial) -> str:
     """Say so where cases are solved without a call that nobody, ever, should end without."""
     if not isinstance(trial.lesson, DoCall):
         return ""
-    without = trial.judged.broke & ~bench.bad[FAILED]
+    without = trial.judged.broke & ~bench.bad[FAILED] & bench.scored
     solved = [case for case, mask in bench.of_case.items() if mask & without]
     return "cases are solved without it" if len(solved) >= MIN_CASES else ""
 

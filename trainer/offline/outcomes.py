@@ -87,12 +87,12 @@ def compares_cases(lesson: Lesson) -> bool:
 def tells(facts: Facts, outcome: str, tool: str) -> bool:
     """Say whether a rollout tells anything about an outcome of a lesson on `tool`.
 
-    A refusal needs a call, a criterion needs to have been judged.
+    A refusal needs a call, all else a score, and a criterion needs to have been judged.
     """
     kind, _, rest = outcome.partition(" ")
     if kind == "refused":
         return bool(facts.of(tool))
-    return kind != FAILED or not rest or rest in facts.criteria
+    return facts.scored and (kind != FAILED or not rest or rest in facts.criteria)
 
 
 def refused(tool: str, error: str) -> str:
@@ -102,7 +102,7 @@ def refused(tool: str, error: str) -> str:
 
 def _outcomes(corpus: Corpus, facts: Facts) -> set[str]:
     found = {refused(c.tool, c.template) for c in facts.calls if c.template and is_name(c.tool)}
-    if not facts.failed:
+    if not facts.failed or not facts.scored:
         return found
     found.add(FAILED)
     broken = [name for name, failed in facts.criteria.items() if failed]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 OPPOSED = "contradicts what a person wrote"
+UNSCORED = "it has no score, and what tools refuse in it makes no lesson that holds"
 
 
 def report(learning: Learning, undone: Sequence[str], opposed: Sequence[str] = ()) -> dict[str, JsonValue]:
@@ -104,8 +105,8 @@ def why_nothing(
             found[f.id] = f"the lesson that it supports {OPPOSED}"
         elif f.id in removed:
             found[f.id] = "the lesson that it supports was undone here"
-        elif not f.calls:
-            found[f.id] = "it has no tool call"
+        elif not f.calls or not f.scored:
+            found[f.id] = UNSCORED if f.calls else "it has no tool call"
         else:
             at = position[f.id]
             found[f.id] = _candidates(tried[at], by_chance[at], has_contrast=len(outcomes[f.case]) > 1)

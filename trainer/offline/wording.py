@@ -71,6 +71,8 @@ def is_instructed(sentence: str, instructions: str) -> bool:
 
 
 def _plain(table: Table) -> str:
+    if not table.broke and not table.kept:
+        return "nobody scored those that broke it, or followed it"
     return (
         f"{table.broke_bad} of {table.broke} that broke it failed, {table.kept_bad} of {table.kept} "
         f"that followed it failed; {interval(table)}"

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.trainer.offline.world import shop
+from tests.trainer.offline.world import call, rollout, say, shop
 from trainer.offline.facts import Facts, read_facts
 from trainer.offline.learn import ALLOWED, Learning, learn
+from trainer.offline.wording import evidence
+from trainer.stats import Table
 
 RULE = "Do not call `cancel_order` when the age in days of the `created_at` of `order_id` is more than 30."
 
@@ -70,3 +72,36 @@ def test_what_is_left_out_has_a_reason(learned: Learning) -> None:
         "does not hold on left-out cases",
         "breaking it does not lead to failure",
     }
+
+
+def payments(*, scored: bool) -> list[Facts]:
+    """Rollouts that pay in cash, which the tool refuses, or by card."""
+    found = []
+    for number in range(48):
+        broke = number % 2 == number // 12 % 2
+        paid = call("pay", {"method": "cash"}, "Error: method cash is not supported", refused=True)
+        if not broke:
+            paid = call("pay", {"method": "card"}, {"ok": True})
+        made = rollout([say("user", "pay"), paid], case=f"case-{number % 12}", passed=not broke, trial=number)
+        evaluation = made.evaluation
+        assert evaluation is not None
+        made = made if scored else made.model_copy(update={"evaluation": None})
+        found.append(read_facts(made, evaluation))
+    return found
+
+
+def test_without_scores_only_what_tools_refuse_is_learned() -> None:
+    learned = learn(payments(scored=False)).lessons
+    assert [one.outcome for one in learned] == ["refused pay method cash is not supported"]
+    assert learned[0].left_out_failed == Table()
+    assert "nobody scored those that broke it" in evidence(learned[0], instructed=False)
+    nobody = [replace(one, scored=False) for one in facts_of(cases=24, trials=6)]
+    assert learn(nobody).lessons == ()
+
+
+def test_rollouts_without_a_score_do_not_count_as_passed() -> None:
+    scored = facts_of(cases=24, trials=6)
+    others = facts_of(cases=24, trials=6, seed=2, name="other")
+    nobody = [replace(one, scored=False, failed=False) for one in others]
+    figures = [(one.lesson, one.left_out_failed) for one in learn(scored).lessons]
+    assert [(one.lesson, one.left_out_failed) for one in learn([*scored, *nobody]).lessons] == figures
