@@ -55,6 +55,12 @@ class SessionTasks:
             work = self._works[task] = asyncio.ensure_future(self._work(task))
             work.add_done_callback(lambda done: self._ended(task, done))
 
+    async def wait(self, task: str) -> None:
+        """Wait until nobody here works on a task."""
+        while (work := self._works.get(task)) is not None:
+            await asyncio.wait([work])
+            self._ended(task, work)
+
     async def retry(self, task: Task) -> Task:
         """Try a failed task again; one that is not done is left to go on. Raises StateError: it is done."""
         if task.status in OPEN:

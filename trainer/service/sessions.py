@@ -213,6 +213,12 @@ class SessionService:
         """Return a task. Raises UnknownError."""
         return task_view(await self._store.task(task, user))
 
+    async def wait(self, user: str, task: str) -> Json:
+        """Return a task when it is done. Raises UnknownError."""
+        await self._store.task(task, user)
+        await self._tasks.wait(task)
+        return await self.task(user, task)
+
     async def tasks(
         self, user: str, *, task_type: str = "", status: str = "", session: str = "", limit: int = 50
     ) -> list[Json]:
