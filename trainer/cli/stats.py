@@ -25,7 +25,7 @@ from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import emit, paint, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from xpstore.uses import Lift, Use
 
@@ -85,7 +85,7 @@ def _lift(lift: Lift) -> dict[str, object]:
     }
 
 
-def _table(shown: Sequence[Use], statuses: dict[str, str]) -> Iterator[str]:
+def _table(shown: Sequence[Use], statuses: Mapping[str, str]) -> Iterator[str]:
     from xpstore.experience import SERVED
 
     if not shown:
