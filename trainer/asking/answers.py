@@ -2,7 +2,8 @@
 
 A run that failed half-way and is repeated asks only for the rest, and comes to the same gradients. The folder
 lies in the git directory, is never cloned or pushed, holds no questions, and is deleted by `xp forget`: a
-lesson may quote what is to be forgotten. A file that is damaged is the same as none.
+lesson may quote what is to be forgotten. Nobody else may read it, and an answer with a secret or personal
+data is not kept there at all: masked, it would be another answer. A file that is damaged is the same as none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from trainer.asking.files import put
+from xpstore.redact import Redactor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,13 +47,13 @@ class Answers:
         return text
 
     def keep(self, digest: str, text: str) -> None:
-        """Keep an answer, whole or not at all."""
+        """Keep an answer for this process; for later ones too, where it may be, whole or not at all."""
         self._fresh[digest] = text
-        if self._folder is None:
+        if self._folder is None or Redactor().redact_text(text) != text:
             return
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            put(self._folder / digest, text)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            put(self._folder / digest, text, mode=0o600)
         except OSError:
             return
         self._until_clear -= 1

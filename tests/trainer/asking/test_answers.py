@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from trainer.asking import answers as module
 from trainer.asking.answers import Answers
 
@@ -13,6 +15,27 @@ def test_an_answer_is_there_for_later_runs(tmp_path):
     assert Answers(folder).find("cd34") is None
     assert Answers(None).find("ab12") is None
     assert [f.name for f in folder.iterdir()] == ["ab12"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ('{"lessons": [{"text": "Ask first.", "quotes": ["my mail is <email:1>"]}]}', True),
+        ('Here:\n```json\n{ "lesson":   "Ask ✓"  }\n```\n', True),
+        ('{"lesson": "Write to pat.doe@example.com"}', False),
+        ('{"lesson": "password=hunter2-hunter2"}', False),
+        ("Ask \ud800", True),
+    ],
+)
+def test_nobody_else_reads_them_and_what_is_private_is_not_kept(tmp_path, text, is_kept):
+    folder = tmp_path / "xpstore.answers"
+    kept = Answers(folder)
+    kept.keep("ab12", text)
+    assert kept.find("ab12") == text, "the run has its answer"
+    found = list(folder.iterdir()) if folder.exists() else []
+    assert [f.name for f in found] == (["ab12"] if is_kept else [])
+    assert {f.stat().st_mode & 0o777 for f in found} <= {0o600}
+    assert not found or folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_asked_again_only_the_run_itself_answers(tmp_path):

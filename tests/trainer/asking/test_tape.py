@@ -113,7 +113,7 @@ def test_answers_on_record_get_on_the_tape_too(llm_server, tmp_path):
     assert result.value == Lesson(**GOOD)
 
 
-def test_answers_on_record_are_masked_in_the_run_that_records(llm_server, tmp_path):
+def test_what_is_private_is_masked_in_the_run_that_records_and_on_no_record_before(llm_server, tmp_path):
     llm_server.on("extract", {**GOOD, "lesson": "Write to ann@acme.example."})
     settings, answers = settings_of(llm_server), tmp_path / "answers"
     (plain,), _ = ask_all(settings, [question()], answers=answers)
@@ -122,7 +122,7 @@ def test_answers_on_record_are_masked_in_the_run_that_records(llm_server, tmp_pa
     replay = Tape(tmp_path / "tape", replays=True)
     (again,), _ = ask_all(LlmSettings(**NOWHERE), [question()], tape=replay)
     assert live.value.lesson == again.value.lesson == "Write to <email-1>."
-    assert llm_server.counts["extract"] == 1
+    assert llm_server.counts["extract"] == 2
 
 
 def test_nothing_to_replay_and_nowhere_to_record(tmp_path):
