@@ -18,6 +18,7 @@ import httpx2
 import openai
 
 from trainer.asking import trusted
+from trainer.asking.abilities import is_too_long
 from trainer.asking.attempts import AttemptError, Attempts, seconds_of
 from trainer.asking.body import ACCEPTED, BodyError, unpacked
 from trainer.asking.chat import Chat, ChatReply, Embedder
@@ -45,6 +46,7 @@ MOST_PORT = 65_535
 MOST_SAID = 4_000
 """Characters of an error's body that are looked through for what the endpoint cannot read."""
 _OPENAI = "https://api.openai.com/v1"
+_LONG = "--llm context_tokens=N, or context_tokens in [llm] of xp.toml, says what one question may hold"
 _SLOW = "--llm timeout=SECONDS, or timeout in [llm] of xp.toml, says how long one answer may take"
 _HINTS = {
     401: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
@@ -280,7 +282,7 @@ class OpenAIChat(Chat, Embedder):
             f"{self._endpoint.host} answered {status}: {excerpt(said)}",
             status=status,
             said=said[:MOST_SAID],
-            hint=_HINTS.get(status, ""),
+            hint=_LONG if is_too_long(status, said) else _HINTS.get(status, ""),
             wait=seconds_of(headers.get("retry-after", "")),
             final=(status not in _TRANSIENT and status < 500) or headers.get("x-should-retry") == "false",
         )

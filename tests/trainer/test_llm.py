@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import zlib
 
 import httpx2
@@ -247,6 +248,26 @@ def test_only_what_may_pass_is_asked_for_again(llm_server, monkeypatch, fault, c
     assert llm_server.counts["act"] == calls
     assert ("(3 attempts)" in caught.value.message) == (calls == 3)
     assert ("121 s" in caught.value.hint) == (fault.retry_after == "121")
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "is_long"),
+    [
+        (413, "Payload Too Large", True),
+        (400, "This model's maximum context length is 4096 tokens. Your messages have 9000 tokens.", True),
+        (400, "the request exceeds the available context size. try increasing it", True),
+        (422, "Input is too long for the requested model", True),
+        (500, "prompt has too many tokens", True),
+        (400, "the model is not there", False),
+        (429, "Too many requests", False),
+        (401, "context", False),
+    ],
+)
+def test_a_question_that_is_too_long_is_told_with_what_to_do(llm_server, status, said, is_long):
+    llm_server.on("act", Fault("status", status, body=json.dumps({"error": {"message": said}})))
+    with pytest.raises(ChatError) as caught:
+        chat(settings_of(llm_server))
+    assert ("context_tokens" in caught.value.hint) == is_long
 
 
 @pytest.mark.parametrize("name", ["reset", "truncated", "malformed", "no_choices"])

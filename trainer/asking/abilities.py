@@ -34,7 +34,7 @@ _NOT_TAKEN = re.compile(
     r"unsupported|not (?:supported|allowed|permitted|support)|unknown|unrecognized|unexpected|extra",
     re.IGNORECASE,
 )
-_TOO_LONG = re.compile(r"context|too (?:long|large|many)", re.IGNORECASE)
+_TOO_LONG = re.compile(r"context|too (?:long|large|many)|maximum .{0,20}(?:length|tokens)", re.IGNORECASE)
 _ABOUT_FORM = ("response_format", "json_schema", "json_object", "schema", "grammar")
 
 
@@ -63,7 +63,7 @@ class Ability:
 
         `formed`: whether the request had asked for a form of the answer.
         """
-        if _TOO_LONG.search(message):
+        if is_too_long(status, message):
             return None
         for name in _OMITTABLE:
             if (
@@ -78,6 +78,11 @@ class Ability:
         if not formed or not about_form or self.mode == MODES[-1]:
             return None
         return replace(self, mode=MODES[MODES.index(self.mode) + 1])
+
+
+def is_too_long(status: int, message: str) -> bool:
+    """Return whether an endpoint has refused a question because it does not fit into what the model reads."""
+    return status == 413 or ((status in _REJECTED or status >= 500) and bool(_TOO_LONG.search(message)))
 
 
 class Abilities:
