@@ -17,11 +17,13 @@ START = 180.0
 """Seconds that a service may take to say where it is: what it imports is large."""
 STOP = 15.0
 TAIL = 2_000
+ERROR = "error: "
 PROGRAM = """
-import os, signal, sys, threading
+import os, signal, threading
 
 def watch():
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=watch, daemon=True).start()
@@ -72,8 +74,10 @@ async def _address(process: asyncio.subprocess.Process, log: Path) -> str:
 
 
 def _last_line(log: Path) -> str:
-    lines = log.read_text("utf-8", "replace")[-TAIL:].strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    """Return the error that a service has ended with; its last line, where it has named none."""
+    lines = log.read_text("utf-8", "replace")[-TAIL:].strip().splitlines() or ["it said nothing"]
+    errors = [line.removeprefix(ERROR) for line in lines if line.startswith(ERROR)]
+    return errors[-1] if errors else lines[-1]
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
