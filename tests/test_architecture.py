@@ -29,6 +29,7 @@ DOORS = {  # library → the only modules that may import it
     "httpx2": {"trainer.llm"},
     "tenacity": {"trainer.http_client"},
     "watchfiles": {"xpstore.watch"},
+    "mcp": {"trainer.mcp_server.server"},
     "fastapi": {"trainer.web.app", "trainer.web.run", "trainer.service.app", "trainer.service.tenants"}
     | {f"trainer.service.{routes}_routes" for routes in ("fs", "search", "session", "task")}
     | {"trainer.env_kit.routes", "trainer.env_kit.service"},

@@ -1,0 +1,1 @@
+"""Experiences for agents that speak the Model Context Protocol (MCP): `xp mcp`."""
