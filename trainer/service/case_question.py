@@ -125,7 +125,7 @@ class _Reading:
         """Yield why a case cannot be kept."""
         criteria = [text for c in case.criteria for text in (c.name, c.description)]
         texts = [case.task, case.name, *criteria]
-        if not tidy(case.task):
+        if not any(map(str.isalpha, case.task)):
             yield "`task` says nothing"
         if not case.criteria or not all(tidy(text) for text in criteria):
             yield "it needs criteria, each with a name and a description"

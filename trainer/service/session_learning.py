@@ -167,7 +167,7 @@ class CommitLearner:
         """Return the commit that has each plan now; "" where no branch has it any more."""
 
         def work(location: Location) -> dict[str, str]:
-            return {p: history.commit_of_plan(location, p, within=self._branch) for p in plans}
+            return {plan: _commit_of(location, plan, self._branch) for plan in plans}
 
         return await self._door.call(work)
 
@@ -228,10 +228,16 @@ def _state(
         pages = sum(len(plan.items) for plan in result.plans)
         return RolloutState(own, name, made, why, "; ".join(dict.fromkeys(errors)), pages)
     events = evidence.ledger(location, own)
-    plans = {p: c for p in _plans(location, own) if (c := history.commit_of_plan(location, p, within=branch))}
+    plans = {p: commit for p in _plans(location, own) if (commit := _commit_of(location, p, branch))}
     why = next((str(e.get("why", "")) for e in events if e["event"] in {"nothing", "dropped"}), "")
     failure = "" if plans or why or result is None else BUSY
     return RolloutState(own, name, plans, "" if plans else why, failure, len(plans))
+
+
+def _commit_of(location: Location, plan: str, branch: str) -> str:
+    """Return the commit that has a plan, on this branch first; "" where no branch has it."""
+    within = branch if location.tip_of(branch) else None
+    return history.commit_of_plan(location, plan, within=within)
 
 
 def _plans(location: Location, rollout: str) -> list[str]:

@@ -13,7 +13,9 @@ from trainer.service.session_messages import DEEPEST, WireMessage, to_messages, 
 
 TEXT = st.text(st.characters() | st.sampled_from("\ud800\udfff\x00\x1b"), max_size=20)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | TEXT, lambda x: st.lists(x) | st.dictionaries(TEXT, x)
+    st.none() | st.booleans() | st.integers() | TEXT,
+    lambda x: st.lists(x) | st.dictionaries(TEXT, x),
+    max_leaves=4,
 )
 PARTS = st.one_of(
     st.fixed_dictionaries({"type": st.just("text"), "text": TEXT}),
@@ -36,7 +38,7 @@ def stored(**row):
     return WireMessage.model_validate(row).stored("m1", "now")
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(PARTS, max_size=4))
 def test_whatever_was_said_is_kept_as_text_that_any_file_can_hold(parts):
     row = stored(role="assistant", parts=parts)

@@ -75,7 +75,7 @@ def test_the_same_message_twice_is_there_once_and_another_one_with_its_id_is_ref
         with pytest.raises(ExistsError, match="another message has the id a"):
             await store.add("u", "s", [new("d"), new("a", "Ho")], 100)
         assert names(await store.messages("u", "s")) == ["a", "b", "c"]
-        with pytest.raises(StateError, match="commit them first"):
+        with pytest.raises(StateError, match="has 3 messages"):
             await store.add("u", "s", [new("e")], 3)
         with pytest.raises(UnknownError):
             await store.add("u", "nix", [new("a")], 100)

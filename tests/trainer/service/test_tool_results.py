@@ -61,7 +61,7 @@ def test_who_claims_that_an_output_is_aside_is_not_believed():
     assert len(results) == 1
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 60_000), max_size=12))
 def test_whatever_comes_no_message_has_more_than_it_may(sizes):
     kept, results = set_aside(message(*("x" * size for size in sizes)), BASE)
