@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from trainer.service import fs_routes, search_routes, session_routes, task_routes, session_routes, task_routes
+from trainer.service import fs_routes, search_routes, session_routes, task_routes
 from trainer.service.envelope import failed
 from trainer.service.tenants import Tenants
 from trainer.web.app import make_app
