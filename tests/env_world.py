@@ -21,6 +21,7 @@ from trainer.domain import (
     TextPart,
     ToolPart,
 )
+from trainer.remote_protocol import EXECUTIONS, QUERY, UNFINISHED
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fastapi import FastAPI
+    from httpx import Response
     from pydantic import JsonValue
 
+    from tests.asgi import Talking
     from trainer.env_kit.runtime import CaseQuery, RolloutRequest
 
 SNAPSHOT = "5" * 40
@@ -61,6 +64,7 @@ class Words:
         self.count = count
         self.requests: list[RolloutRequest] = []
         self.hold: asyncio.Event | None = None
+        self.begun = asyncio.Event()
         self.cancelled = 0
         self.at_once = self.most_at_once = 0
         self.make: Callable[[RolloutRequest], object] = said
@@ -72,6 +76,7 @@ class Words:
 
     async def run(self, request: RolloutRequest) -> Rollout:
         self.requests.append(request)
+        self.begun.set()
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -148,3 +153,27 @@ def completed(
         **more,
     }
     return execution("completed", case, rollout=rollout, execution_id=name)
+
+
+def post(talking: Talking, path: str, body: object, **headers: str) -> Response:
+    return talking.request("POST", path, json=body, headers=headers)
+
+
+def submission(talking: Talking, **more: object) -> dict[str, object]:
+    """Return the body of a submission of the service's first case."""
+    case = post(talking, QUERY, {"split": "train"}).json()["cases"][0]
+    context = {"policy_snapshot_id": SNAPSHOT, "metadata": {"epoch": 0, "training": True}}
+    policies = {"root_uri": "x", "policies": [], "metadata": {"pinned": True}}
+    return {"case": case, "policy_set": policies, "execution_context": context, "options": {}, **more}
+
+
+def ended(talking: Talking, execution_id: str) -> dict[str, object]:
+    """Poll an execution until it has ended."""
+
+    async def work(client):
+        while True:
+            state = (await client.get(f"{EXECUTIONS}/{execution_id}")).json()
+            if state["status"] not in UNFINISHED:
+                return state
+
+    return talking.do(work)

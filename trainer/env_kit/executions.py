@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,6 +36,8 @@ PARALLEL = 8
 TIME_LIMIT = 1_800.0
 MOST_REASON = 2_000
 """Characters of why a rollout failed."""
+UNKEPT = 1_000
+"""Failures to keep a rollout that are remembered: the disk has no room for them."""
 LETTING_GO = 5.0
 """Seconds that a rollout which is cancelled may take to end, before the client is answered."""
 LEAST_WAIT, MOST_WAIT = 1, 30
@@ -85,6 +88,7 @@ class Executions:
         self._limits = limits
         self._live: dict[str, _Live] = {}
         self._by_key: dict[tuple[str, str], _Live] = {}
+        self._unkept: OrderedDict[str, _Live] = OrderedDict()
         self._gate = asyncio.Semaphore(limits.parallel)
 
     async def __aenter__(self) -> Self:
@@ -147,7 +151,7 @@ class Executions:
 
     async def get(self, execution_id: str, caller: str) -> Execution:
         """Return an execution of a caller. Raises WebError (404)."""
-        live = self._live.get(execution_id)
+        live = self._live.get(execution_id) or self._unkept.get(execution_id)
         if live is not None and live.submitted.caller == caller:
             return live.execution
         kept = await asyncio.to_thread(self._store.get, execution_id, caller)
@@ -183,6 +187,10 @@ class Executions:
         with suppress(asyncio.CancelledError):
             await asyncio.shield(keeping)
         live.execution = await keeping
+        if live.execution is not ended:
+            self._unkept[ended.execution_id] = live
+            if len(self._unkept) > UNKEPT:
+                self._unkept.popitem(last=False)
         self._forget(live)
 
     def _keep(self, live: _Live, ended: Execution) -> Execution:
