@@ -67,9 +67,12 @@ class World:
 
     def task_of_user(self, seen: Seen) -> str:
         prompt = flat(seen.system)
-        found = [i for i, parts in self._scenarios.items() if all(part in prompt for part in parts)]
-        assert len(found) == 1, f"{len(found)} tasks have this scenario"
-        return found[0]
+        found = {
+            task_id: sum(map(len, parts))
+            for task_id, parts in self._scenarios.items()
+            if all(part in prompt for part in parts)
+        }
+        return max(found, key=found.__getitem__)  # of two scenarios, one may be the beginning of the other
 
     def user(self, seen: Seen) -> object:
         own = sum(message["role"] == "assistant" for message in seen.messages)

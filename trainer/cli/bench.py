@@ -1,6 +1,7 @@
-"""Measure what is learned on a public benchmark: floor, baseline, training, final evaluation.
+"""Measure what is learned on a public benchmark.
 
-tau2: tau2-bench, of which a service runs the rollouts: agent, simulated user and judge are models behind any
+Evaluated on the test cases, trained on the training cases, evaluated again: xp bench tau2 does so with
+tau2-bench, of which a service runs the rollouts: agent, simulated user and judge are models behind any
 endpoint that speaks OpenAI's protocol (OPENAI_BASE_URL and OPENAI_API_KEY, or the options). The service is
 the one at --url, or is started in the Python that --python names: the one that has tau2-bench.
 
