@@ -21,7 +21,7 @@ from trainer.asking import trusted
 from trainer.asking.abilities import is_too_long
 from trainer.asking.attempts import AttemptError, Attempts, seconds_of
 from trainer.asking.body import ACCEPTED, BodyError, unpacked
-from trainer.asking.chat import Chat, ChatReply, Embedder
+from trainer.asking.chat import Chat, ChatReply, Embedder, greeting
 from trainer.asking.envelope import EnvelopeError, body_of, read_embeddings, read_reply, reported
 from trainer.asking.quoting import excerpt
 from trainer.asking.slots import Slots
@@ -206,7 +206,7 @@ class OpenAIChat(Chat, Embedder):
         """
         self._settings = settings
         self._endpoint = endpoint_of(settings)
-        self._attempts = Attempts(settings, slots or Slots(settings.parallel))
+        self._attempts = Attempts(settings, slots or Slots(settings.parallel), self._greet)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key,
             base_url=self._endpoint.base_url or _OPENAI,  # what was checked, whatever the client would read
@@ -245,6 +245,10 @@ class OpenAIChat(Chat, Embedder):
             lambda: self._attempt("/embeddings", body, lambda data: read_embeddings(data, len(texts)))
         )
         return vectors
+
+    async def _greet(self) -> ChatReply:
+        body = body_of(greeting(self._settings.model))
+        return await self._attempt("/chat/completions", body, read_reply)
 
     async def _attempt(self, path: str, body: Mapping[str, JsonValue], read: Callable[[str], Read]) -> Read:
         host = self._endpoint.host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from trainer.asking.chat import ChatError, ChatRequest, Message
+from trainer.asking.chat import ChatError, greeting
 from trainer.asking.prompts import prompt
 from trainer.asking.question import AskError, Usage
 from xpstore.model import Frozen
@@ -98,20 +98,12 @@ class ModelAccount:
         if not any(fault in AWAY for _, fault in self._asker.budget.faults):
             return ""
         try:
-            await self._asker.converse(_probe(self._asker.model))
+            await self._asker.converse(greeting(self._asker.model))
         except ChatError as error:
             return error.message if error.fault in AWAY and error.status not in THERE else ""
         except AskError:  # the budget is used up, or it was never recorded: nothing is known
             return ""
         return ""
-
-
-def _probe(model: str) -> ChatRequest:
-    said = (
-        Message(role="system", content="Stage: probe\n\nAnswer with the word yes."),
-        Message(role="user", content="Are you there?"),
-    )
-    return ChatRequest(stage="probe", about="whether it is there", model=model, messages=said, max_tokens=8)
 
 
 def _stage(usage: Usage, mended: Iterable[tuple[str, int]], faults: Iterable[tuple[Fault, int]]) -> StageUse:

@@ -406,3 +406,22 @@ def test_a_small_answer_as_long_as_allowed_is_read(llm_server):
     padded = text + b" " * (body.MOST_BYTES - len(text))
     llm_server.on("act", _packed("gzip", padded))
     assert chat(settings_of(llm_server)).text == "Hi"
+
+
+@pytest.mark.parametrize(("greeted", "asked"), [("yes", 5), (Fault("status", 500), 5), (Fault("slow"), 3)])
+def test_an_endpoint_that_does_not_even_greet_is_not_asked_again(llm_server, greeted, asked):
+    llm_server.on("act", Fault("slow"))
+    llm_server.on("probe", greeted)
+
+    async def five() -> list[str]:
+        faults = []
+        async with OpenAIChat(settings_of(llm_server, timeout=0.3)) as door:
+            for _ in range(5):
+                with pytest.raises(ChatError, match=r"did not answer within 0\.3 s") as caught:
+                    await door.chat(ASKED)
+                faults.append(caught.value.fault)
+        return faults
+
+    assert asyncio.run(five()) == ["timeout"] * 5
+    assert llm_server.counts["act"] == asked
+    assert llm_server.counts["probe"] >= 1

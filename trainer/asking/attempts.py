@@ -24,8 +24,8 @@ LONGEST_WAIT = 120.0
 """Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
 QUICK = 0.25
 """The part of the time allowed within which a quick answer comes."""
-MOST_SILENT = 5
-"""Requests in a row, each alone under way, without an answer in time: then nobody is there."""
+MOST_SILENT = 3
+"""Requests in a row, each alone under way, without an answer in time: then the endpoint is greeted."""
 Read = TypeVar("Read")
 
 
@@ -92,9 +92,13 @@ class AttemptError(Exception):
 class Attempts:
     """The attempts at all requests to one endpoint: what one of them meets, the others need not find out."""
 
-    def __init__(self, settings: LlmSettings, slots: Slots) -> None:
+    def __init__(
+        self, settings: LlmSettings, slots: Slots, greet: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
+        """`greet` attempts what any endpoint can answer at once: there are questions that it cannot."""
         self._settings = settings
         self._slots = slots
+        self._greet = greet
         self._gone: AttemptError | None = None
         self._silent = 0
 
@@ -102,8 +106,8 @@ class Attempts:
         """Attempt until there is an answer, or it has failed as often as it may; return the attempts too.
 
         What fails because others were under way is not the request's own failure, as often as their number
-        can be halved. The slot is free while it waits. An endpoint that has refused the key, or does not
-        answer any request, is not asked again. Raises ChatError.
+        can be halved. The slot is free while it waits. An endpoint that has refused the key, or answers
+        nothing, not even a greeting, is not asked again. Raises ChatError.
         """
         clock = asyncio.get_running_loop().time
         own = crowded = 0
@@ -115,6 +119,7 @@ class Attempts:
                 try:
                     answer = await attempt()
                 except AttemptError as error:
+                    await self._see_whether_it_is_there(error, slot)
                     is_crowded = self._is_crowded(error, slot) and crowded < self._slots.halvings
                     own, crowded = own + (not is_crowded), crowded + is_crowded
                     pause = error.pause(own + crowded - 1)
@@ -128,17 +133,23 @@ class Attempts:
             await asyncio.sleep(pause)
 
     def _is_crowded(self, error: AttemptError, slot: Slot) -> bool:
-        """Return whether an attempt failed because of others under way; note whether anybody is there."""
+        """Return whether an attempt failed because of others under way, and have fewer of them then."""
+        if error.is_silence:
+            return self._slots.timed_out(slot)
+        return error.is_turned_away and self._slots.turned_away(slot)
+
+    async def _see_whether_it_is_there(self, error: AttemptError, slot: Slot) -> None:
         if error.is_denial:
             self._gone = error
-        if not error.is_silence:
-            self._silent = 0
-            return error.is_turned_away and self._slots.turned_away(slot)
-        if slot.is_alone:
-            self._silent += 1
-            if self._silent >= max(MOST_SILENT, self._settings.retries + 2):  # so no single question does it
+        self._silent = self._silent + slot.is_alone if error.is_silence else 0
+        if self._silent < MOST_SILENT or self._greet is None:
+            return
+        self._silent = 0
+        try:
+            await self._greet()
+        except AttemptError as none:
+            if none.is_silence:
                 self._gone = error
-        return self._slots.timed_out(slot)
 
 
 def seconds_of(header: str) -> float | None:

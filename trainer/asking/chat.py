@@ -72,6 +72,15 @@ class ChatRequest(Frozen):
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=NOT_IN_DIGEST))).hexdigest()
 
 
+def greeting(model: str) -> ChatRequest:
+    """Return what any endpoint can answer at once, to see whether it is there."""
+    said = (
+        Message(role="system", content="Stage: probe\n\nAnswer with the word yes."),
+        Message(role="user", content="Are you there?"),
+    )
+    return ChatRequest(stage="probe", about="whether it is there", model=model, messages=said, max_tokens=8)
+
+
 class ChatReply(Frozen):
     """What an endpoint answered. Nothing of it was checked but its shape."""
 

@@ -33,6 +33,8 @@ class Endpoint:
     hangs: frozenset[int] = frozenset()
     """Requests, by number, that are never answered."""
     asked: int = 0
+    is_dead: bool = False
+    greeted: int = 0
     open: int = 0
     timed_out: int = 0
     at_once: list[int] = field(default_factory=list)
@@ -56,8 +58,15 @@ class Endpoint:
             self.open -= 1
         return number
 
+    async def greet(self) -> None:
+        """Answer at once, unless it answers nothing at all."""
+        self.greeted += 1
+        if self.is_dead:
+            await asyncio.sleep(LIMIT)
+            raise AttemptError("timeout", "did not answer")
+
     async def _work(self, number: int) -> None:
-        if number in self.hangs:
+        if number in self.hangs or self.is_dead:
             await asyncio.Event().wait()
         async with self._room:
             await asyncio.sleep(self.seconds)
@@ -69,7 +78,7 @@ def run(endpoint: Endpoint, requests: int, parallel: int = 16, retries: int = 2)
     slots = Slots(parallel)
 
     async def all_of_them() -> tuple[list, float]:
-        tries, gate = Attempts(settings, slots), asyncio.Semaphore(parallel)
+        tries, gate = Attempts(settings, slots, endpoint.greet), asyncio.Semaphore(parallel)
 
         async def one(number: int) -> object:
             async with gate:
@@ -118,18 +127,22 @@ def test_questions_that_hang_while_others_are_answered_slow_nobody_down():
 
 
 def test_an_endpoint_that_answers_nothing_is_given_up_soon():
-    endpoint = Endpoint(1, hangs=frozenset(range(1_000)))
+    endpoint = Endpoint(1, is_dead=True)
     results, _, took = run(endpoint, 1_000)
     assert {r.fault for r in results} == {"timeout"}
     assert took <= 10 * LIMIT, "and not a thousand times that"
     assert endpoint.asked <= 25
 
 
-def test_one_question_that_hangs_alone_is_not_taken_for_an_endpoint_that_does():
-    endpoint = Endpoint(1, hangs=frozenset({0}))
-    results, _, _ = run(endpoint, 3, parallel=1, retries=10)
-    assert isinstance(results[0], ChatError)
-    assert results[1:] == [1, 2]
+@pytest.mark.parametrize("parallel", [1, 16])
+def test_questions_that_cannot_be_answered_are_not_taken_for_an_endpoint_that_is_gone(parallel):
+    """Also where there is nothing else to ask: it answers a greeting, and what comes later."""
+    hangs = frozenset(range(6))
+    endpoint = Endpoint(1, hangs=hangs)
+    results, _, _ = run(endpoint, 12, parallel=parallel, retries=10)
+    assert {n for n, r in enumerate(results) if isinstance(r, ChatError)} == hangs
+    assert endpoint.greeted > 0
+    assert all("(11 attempts)" in results[n].message for n in hangs) or parallel > 1
 
 
 @pytest.mark.parametrize("most", [1, 3, 4, 9])
