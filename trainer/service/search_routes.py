@@ -23,7 +23,7 @@ WHOLE = 2
 class Wanted(BaseModel):
     """What to look for. Other keys, for other kinds of memory, change nothing."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     query: Annotated[str, Field(max_length=10_000)] = ""
     target_uri: str | Annotated[list[str], Field(max_length=100)] = ""

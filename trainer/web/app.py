@@ -17,6 +17,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from trainer.web.guard import Guard
 from trainer.web.keys import Caller  # noqa: TC001  # FastAPI reads the types of a dependency
@@ -107,8 +108,19 @@ async def _refused(request: Request, error: Exception) -> NoReturn:
         405: f"{request.method} is not for {request.url.path[:200]}",
     }
     message = messages.get(error.status_code, str(error.detail))
-    status = error.status_code
-    raise WebError(status, message, code=code_of(status), headers=error.headers or {}) from None
+    status, headers = error.status_code, dict(error.headers or {})
+    if status == 405:
+        headers["Allow"] = ", ".join(_methods(request.app, request.url.path))
+    raise WebError(status, message, code=code_of(status), headers=headers) from None
+
+
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods that a path has: routers tell those of one route only."""
+    described = app.openapi()["paths"].items()
+    found = {
+        method.upper() for form, item in described if compile_path(form)[0].match(path) for method in item
+    }
+    return sorted(found)
 
 
 def _openapi(app: FastAPI, *, has_keys: bool) -> dict[str, object]:

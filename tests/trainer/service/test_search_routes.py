@@ -73,7 +73,15 @@ def test_a_hit_comes_with_its_text_where_that_is_wanted(find):
 
 
 @pytest.mark.parametrize(
-    "body", [{"limit": -1}, {"query": "x" * 10_001}, {"target_uri": "nowhere"}, {"score_threshold": 2}, []]
+    "body",
+    [
+        {"limit": -1},
+        {"query": "x" * 10_001},
+        {"target_uri": "nowhere"},
+        {"score_threshold": 2},
+        {"read_content": 1},
+        [],
+    ],
 )
 def test_what_cannot_be_looked_for_is_refused(find, body):
     [answer] = find(body)

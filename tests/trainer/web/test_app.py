@@ -74,7 +74,7 @@ def test_whatever_goes_wrong_has_one_form(app, call, status, message):
     assert answer.status_code == status
     assert told["message"].startswith(message)
     assert told["details"]["request_id"]
-    assert (status == 405) == ("allow" in answer.headers)
+    assert answer.headers.get("allow") == ("GET, POST" if status == 405 else None)
 
 
 def test_what_was_sent_is_not_sent_back(app):
