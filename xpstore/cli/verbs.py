@@ -24,7 +24,10 @@ GROUP = "xpstore.commands"
 
 # How `xp --help` lists the verbs; those that are not named here come last, under a heading of their own.
 LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start and learn", ("demo", "init", "import", "train", "inbox", "eval", "gate", "land", "resolve")),
+    (
+        "Start and learn",
+        ("demo", "init", "import", "train", "inbox", "eval", "gate", "land", "resolve", "bench"),
+    ),
     ("See what was learned", ("log", "show", "diff", "blame", "status", "stats")),
     ("Give it to an agent", ("context", "search", "export", "watch", "mcp", "serve", "env")),
     ("Change your mind", ("bisect", "revert", "promote", "deprecate", "archive", "forget")),
