@@ -259,6 +259,8 @@ def test_only_what_may_pass_is_asked_for_again(llm_server, monkeypatch, fault, c
         (422, "Input is too long for the requested model", True),
         (500, "prompt has too many tokens", True),
         (400, "the model is not there", False),
+        (500, "context deadline exceeded", False),
+        (400, "unknown parameter max_tokens", False),
         (429, "Too many requests", False),
         (401, "context", False),
     ],

@@ -34,7 +34,11 @@ _NOT_TAKEN = re.compile(
     r"unsupported|not (?:supported|allowed|permitted|support)|unknown|unrecognized|unexpected|extra",
     re.IGNORECASE,
 )
-_TOO_LONG = re.compile(r"context|too (?:long|large|many)|maximum .{0,20}(?:length|tokens)", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|limit|size|window)|too (?:long|large)|too many .{0,20}tokens"
+    r"|(?:exceed|maximum).{0,40}(?:length|tokens)",
+    re.IGNORECASE,
+)
 _ABOUT_FORM = ("response_format", "json_schema", "json_object", "schema", "grammar")
 
 
