@@ -19,6 +19,7 @@ from trainer.remote_protocol import Health
 from trainer.web.app import make_app
 from trainer.web.keys import Access
 from trainer.web.limits import MEBIBYTE, WebLimits
+from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,8 +51,14 @@ def make_service(  # noqa: PLR0913  # what two services differ in
     `state` is the file of what has ended; None forgets it with the process. `reader` reads experiences that
     are not sent along. With `keys` whoever calls needs one, and sees its own executions only. `labels` sends
     clients, too, what cases say of how they are to come out. Where the runtime is an async context manager,
-    it is open while the service runs. Raises RepositoryError when the service starts and cannot open `state`.
+    it is open while the service runs. Raises UsageError for a runtime without name or version; when it starts,
+    RepositoryError where `state` cannot be opened.
     """
+    if not runtime.name or not runtime.version:
+        raise UsageError(
+            "the environment has no name or no version",
+            hint="scores are kept under both: change the version whenever a score could",
+        )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

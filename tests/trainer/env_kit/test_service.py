@@ -4,11 +4,14 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.asgi import get, opened
 from tests.env_world import Words, ended, post, submission
 from trainer.env_kit.service import health_of, make_service
 from trainer.remote_protocol import EXECUTE, EXECUTIONS, QUERY
 from trainer.web.keys import KeyFile
+from xpstore.errors import UsageError
 
 
 class Named(Words):
@@ -30,6 +33,13 @@ def test_health_says_what_scores_are_kept_under():
         "case_input": ["user_query"],
     }
     assert health_of(Words()).agent == ""
+
+
+def test_a_runtime_without_a_version_is_not_served():
+    runtime = Words()
+    runtime.version = ""
+    with pytest.raises(UsageError, match="no version"):
+        make_service(runtime)
 
 
 def test_openapi_describes_the_endpoints():
