@@ -51,8 +51,8 @@ def make_service(  # noqa: PLR0913  # what two services differ in
     `state` is the file of what has ended; None forgets it with the process. `reader` reads experiences that
     are not sent along. With `keys` whoever calls needs one, and sees its own executions only. `labels` sends
     clients, too, what cases say of how they are to come out. Where the runtime is an async context manager,
-    it is open while the service runs. Raises UsageError for a runtime without name or version; when it starts,
-    RepositoryError where `state` cannot be opened.
+    it is open while the service runs. Raises UsageError for a runtime without name or version; and, when it
+    starts, RepositoryError where `state` cannot be opened.
     """
     if not runtime.name or not runtime.version:
         raise UsageError(

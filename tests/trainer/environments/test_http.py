@@ -124,9 +124,10 @@ def test_options_go_with_every_rollout():
 
 
 def test_a_service_that_does_not_say_what_it_is():
-    with json_server() as server, pytest.raises(UsageError, match="its name and version"):
+    with json_server() as server:
         server.on("GET", "/health", {"status": "ok", "name": "words"})
-        make({"url": server.url}).executor()
+        with pytest.raises(UsageError, match="its name and version"):
+            make({"url": server.url}).executor()
 
 
 def test_a_service_that_was_replaced_counts_no_more():
