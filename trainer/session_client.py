@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from trainer.http_client import HttpError, JsonClient, segment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from pydantic import JsonValue
 
@@ -56,6 +57,13 @@ class HttpSessionClient:
     def __init__(self, client: JsonClient) -> None:
         """`client` is open, for the service's address, and makes no further attempts by itself."""
         self._client = client
+
+    @classmethod
+    @asynccontextmanager
+    async def at(cls, url: str, *, key: str = "") -> AsyncIterator[Self]:
+        """Open a client of the service at an address. Raises UsageError where it is none."""
+        async with JsonClient(url, key=key, retries=0) as client:
+            yield cls(client)
 
     async def create_session(self, session_id: str, options: dict[str, JsonValue]) -> JsonValue:
         """Make a session."""

@@ -28,8 +28,8 @@ USER = "viking://user/default/memories"
 
 def train(url: str, rollouts: list[Rollout]) -> RolloutTrainingResult:
     async def work() -> RolloutTrainingResult:
-        async with JsonClient(url, retries=0) as http:
-            trainer = SessionCommitPolicyTrainer(HttpSessionClient(http), pace=Pace(timeout=120.0))
+        async with HttpSessionClient.at(url) as client:
+            trainer = SessionCommitPolicyTrainer(client, pace=Pace(timeout=120.0))
             return await trainer.train_rollouts(rollouts, ExperienceSet(root_uri="none"), PipelineContext())
 
     return asyncio.run(work())

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from tests.session_server import SessionServer
-from trainer.http_client import HttpError, JsonClient
+from trainer.http_client import HttpError
 from trainer.session_client import HttpSessionClient, fault_of
 
 
@@ -60,8 +60,7 @@ def test_the_calls_return_what_the_envelope_holds():
     server = SessionServer()
 
     async def work():
-        async with JsonClient(server.url, retries=0) as http:
-            client = HttpSessionClient(http)
+        async with HttpSessionClient.at(server.url) as client:
             assert await client.create_session("a b/c", {}) == {"session_id": "a b/c"}
             with pytest.raises(HttpError, match="is there"):
                 await client.create_session("a b/c", {})

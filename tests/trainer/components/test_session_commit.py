@@ -21,7 +21,6 @@ from trainer.domain import (
     TextPart,
     ToolPart,
 )
-from trainer.http_client import JsonClient
 from trainer.session_case import OUTCOME_HEADER, parse_case_spec, parse_outcome, render_outcome, trimmed
 from trainer.session_client import HttpSessionClient
 from trainer.session_upload import Pace
@@ -59,8 +58,8 @@ def server():
 
 @asynccontextmanager
 async def at(server: SessionServer, pace: Pace = QUICK, key: str = "", **options):
-    async with JsonClient(server.url, key=key, retries=0, timeout=10.0) as http:
-        yield SessionCommitPolicyTrainer(HttpSessionClient(http), pace=pace, **options)
+    async with HttpSessionClient.at(server.url, key=key) as client:
+        yield SessionCommitPolicyTrainer(client, pace=pace, **options)
 
 
 def train(server: SessionServer, *rollouts: Rollout, pace: Pace = QUICK, again: bool = False, **options):
