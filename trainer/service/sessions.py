@@ -104,22 +104,25 @@ class SessionService:
 
         Raises RefusedError where another process has them, and what opening a store or a learner raises.
         """
-        async with (
-            StoreDoor(location, store) as door,
-            get_streaming_policy_trainer(
-                location, store=store, branch=branch, choice=choice, config=config
-            ) as trainer,
-            _finding(door, choice) as finder,
-        ):
+        async with StoreDoor(location, store) as door:
             place = await door.call(lambda found: _place(found, branch))
+            # first of all: who is refused must not have begun to learn
             opened = await asyncio.to_thread(SessionStore, place.common_dir, place.store_id)
-            learner = CommitLearner(door, opened, trainer, finder, place.branch)
-            tasks = SessionTasks(opened, learner)
             try:
-                await tasks.start()
-                yield cls(opened, door, learner, tasks, served)
+                async with (
+                    get_streaming_policy_trainer(
+                        location, store=store, branch=branch, choice=choice, config=config
+                    ) as trainer,
+                    _finding(door, choice) as finder,
+                ):
+                    learner = CommitLearner(door, opened, trainer, finder, place.branch)
+                    tasks = SessionTasks(opened, learner)
+                    try:
+                        await tasks.start()
+                        yield cls(opened, door, learner, tasks, served)
+                    finally:
+                        await tasks.close()
             finally:
-                await tasks.close()
                 await asyncio.to_thread(opened.close)
 
     async def create_session(self, user: str, settings: Mapping[str, JsonValue]) -> Json:

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.builders import make_store
+from tests.fickle import Fickle
+from tests.session_world import begun, committed, opened, quick, run, said, session
+from trainer.service.session_errors import StateError, UnknownError
+from trainer.service.session_tasks import BROKEN
+from xpstore import inbox
+from xpstore.location import Location
+
+USER = "default"
+
+
+class Waiting(Fickle):
+    """Thinks until it is told to go on."""
+
+    begun: asyncio.Event
+    go_on: asyncio.Event
+
+    @classmethod
+    def reset(cls):
+        cls.begun, cls.go_on = asyncio.Event(), asyncio.Event()
+
+    async def edit(self, analyses, experience_set, context):
+        Waiting.begun.set()
+        await Waiting.go_on.wait()
+        return await super().edit(analyses, experience_set, context)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    quick(monkeypatch, Waiting)
+    return make_store(tmp_path / "s").repo.workdir
+
+
+def test_a_task_that_is_cancelled_ends_and_its_rollout_is_learned_by_nobody(store):
+    async def work():
+        Waiting.reset()
+        async with opened(store) as service:
+            task = (await begun(service, "s", session()))["task_id"]
+            await Waiting.begun.wait()
+            await service.cancel(USER, task)
+            cancelled = await service.wait(USER, task)
+            Waiting.go_on.set()
+        async with opened(store) as service:  # the next start takes nothing up
+            with pytest.raises(StateError, match="is cancelled"):
+                await service.cancel(USER, task)
+            with pytest.raises(StateError, match="is cancelled"):
+                await service.retry(USER, task)
+        return cancelled
+
+    done = asyncio.run(work())
+    assert (done["status"], done["result"]["plans"]) == ("cancelled", [])
+    loc = Location.find(store)
+    assert inbox.entries(loc) == []
+    assert loc.tip_of("train/live") is None
+
+
+def test_what_was_being_learned_when_the_service_ended_is_finished(store):
+    async def work():
+        Waiting.reset()
+        async with opened(store) as service:
+            task = (await begun(service, "s", session()))["task_id"]
+            await Waiting.begun.wait()
+            asyncio.get_running_loop().call_later(0, Waiting.go_on.set)
+        async with opened(store) as service:
+            return await service.task(USER, task)
+
+    assert asyncio.run(work())["status"] == "completed"
+
+
+def test_a_task_that_is_done_is_neither_tried_again_nor_stopped(store):
+    async def work(service):
+        Waiting.reset()
+        Waiting.go_on.set()
+        task = (await committed(service, "s", session()))["task_id"]
+        for change in (service.retry, service.cancel):
+            with pytest.raises(StateError, match="is completed"):
+                await change(USER, task)
+            with pytest.raises(UnknownError):
+                await change(USER, "nix")
+
+    run(store, work)
+
+
+def test_a_fault_of_this_program_leaves_nobody_waiting(store, monkeypatch, caplog):
+    async def breaks(archive):
+        raise ZeroDivisionError(archive.session)
+
+    async def work(service):
+        Waiting.reset()
+        Waiting.go_on.set()
+        monkeypatch.setattr(service._learner, "learn", breaks)
+        failed = await committed(service, "s", session())
+        monkeypatch.undo()
+        return failed
+
+    done = run(store, work)
+    assert (done["status"], done["error"]) == ("failed", BROKEN)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_retry_of_what_is_under_way_changes_nothing(store):
+    async def work(service):
+        Waiting.reset()
+        task = (await begun(service, "s", session()))["task_id"]
+        await Waiting.begun.wait()
+        assert (await service.retry(USER, task))["status"] == "running"
+        Waiting.go_on.set()
+        return await service.wait(USER, task)
+
+    assert run(store, work)["status"] == "completed"
+
+
+def test_a_session_without_a_case_is_done_at_once(store):
+    assert run(store, lambda service: committed(service, "s", [said()]))["status"] == "completed"
