@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from trainer.asking.abilities import Abilities
 from trainer.asking.answer_text import find_object, is_bare
 from trainer.asking.answers import Answers
+from trainer.asking.budget import BYTES_PER_TOKEN, prompt_tokens
 from trainer.asking.chat import ChatError, ChatReply, ChatRequest, Message
 from trainer.asking.form import problems_of, schema_of, schema_text
 from trainer.asking.question import Answer, Asker, AskError, Usage
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Frozen)
 
 SHOWN = 4_000
-"""Characters of a wrong answer that the model is shown again."""
-
-
+"""Characters of a wrong answer that the model is shown again, where the question leaves room for it."""
+LEAST_SHOWN = 200
+"""Characters of it that are worth showing."""
 TOLD = 500
 """Characters of what is wrong with an answer, in an error."""
 
@@ -143,7 +144,7 @@ class ModelAsker(Asker):
             if wrong.fault == "refusal":
                 raise _failed(wrong, used) from None
             self.budget.add_mended(question.stage, wrong.fault)
-            request = _again(request, first, wrong)
+            request = _again(request, first, wrong, self.settings.context_tokens)
             # what only the check says no to is better than no answer, where the question says so
             usable = first if wrong.fault == "wrong" and _stands(question, first) else None
         repaired = Usage(repaired=1)
@@ -231,16 +232,22 @@ def first_request(question: Question[T], model: str) -> ChatRequest:
     )
 
 
-def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong) -> ChatRequest:
-    """Return the request with what came back and what is wrong about it."""
-    shown = reply.text if len(reply.text) <= SHOWN else f"{reply.text[:SHOWN]} […]"
+def _again(request: ChatRequest, reply: ChatReply, wrong: _Wrong, context_tokens: int) -> ChatRequest:
+    """Return the request with what is wrong about an answer, and as much of that as there is room for."""
     told = "\n".join(f"- {problem}" for problem in wrong.problems)
     asked = f"This answer cannot be used:\n{told}\nGive the whole answer again, as one JSON object."
-    turns = (
-        Message(role="assistant", content=shown or "(no answer)"),
-        Message(role="user", content=asked),
-    )
-    return request.model_copy(update={"messages": (*request.messages, *turns)})
+
+    def with_answer(shown: str) -> ChatRequest:
+        turns = (Message(role="assistant", content=shown), Message(role="user", content=asked))
+        return request.model_copy(update={"messages": (*request.messages, *turns)})
+
+    bare = with_answer("(no answer)" if not reply.text else "(your answer)")
+    left = (context_tokens - request.max_tokens - prompt_tokens(bare)) * BYTES_PER_TOKEN
+    data = reply.text.encode("utf-8", "surrogatepass")
+    shown = data[: max(left, 0)].decode("utf-8", "ignore")[:SHOWN]
+    if shown == reply.text:
+        return with_answer(shown) if shown else bare
+    return with_answer(f"{shown} […]") if len(shown) > LEAST_SHOWN else bare
 
 
 def _value(question: Question[T], reply: ChatReply, *, last: bool = False) -> T:

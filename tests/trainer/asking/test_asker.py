@@ -10,6 +10,7 @@ from tests.llm_server import Fault, Seen
 from tests.trainer.asking.questions import GOOD, Lesson, ask_all, question, settings_of
 from trainer.asking import attempts
 from trainer.asking.asker import first_request
+from trainer.asking.budget import prompt_tokens
 from trainer.asking.chat import ChatRequest, Message
 from trainer.asking.open import open_asker
 from trainer.asking.question import Answer, AskError, Usage, anything
@@ -170,6 +171,19 @@ def test_a_stage_that_leaves_out_what_is_wrong_gets_what_there_is(
 def test_a_long_wrong_answer_is_shown_in_part(llm_server):
     ask(llm_server, ["x" * 50_000, GOOD])
     assert len(llm_server.requests[1].messages[2]["content"]) < 5_000
+
+
+@pytest.mark.parametrize(("spare", "shown"), [(100, 0), (400, 500), (900, 2_000), (5_000, 3_000)])
+def test_a_question_that_is_asked_again_fits_too(llm_server, spare, shown):
+    """As much of the wrong answer is shown as the question has left room for."""
+    sent = prompt_tokens(first_request(question(), "scripted"))
+    settings = settings_of(llm_server, context_tokens=sent + 200 + spare)
+    llm_server.on("extract", ["文" * 1_000, GOOD])
+    ask_all(settings, [question()])
+    messages = [Message(role=m["role"], content=m["content"]) for m in llm_server.requests[1].messages]
+    again = first_request(question(), "scripted").model_copy(update={"messages": tuple(messages)})
+    assert prompt_tokens(again) + again.max_tokens <= settings.context_tokens
+    assert len(messages[2].content.encode()) >= shown
 
 
 def test_names_that_a_model_made_up_are_cut_in_errors(llm_server):
