@@ -7,6 +7,9 @@ report_outcome puts a rollout into the inbox (see xp inbox), with what was read 
 
 Every answer names the commit that it comes from, and is of the branch as it is now. When the branch has new
 experiences, clients are told so. --at serves one commit and follows nothing.
+
+It ends when its client closes standard input, or at once with Ctrl-C or SIGTERM: a report that was answered
+is on record, any other one whole or not at all.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from xpstore.cli.output import note
 def command(app: App, *, branch: str, revision: str, reports: bool) -> None:
     """Serve; see the module's docstring."""
     import asyncio
+    import signal
     import sys
 
     from trainer.cli.extra import extra
@@ -54,4 +58,6 @@ def command(app: App, *, branch: str, revision: str, reports: bool) -> None:
             await McpServer(tools, location.config.id).run(watcher, lambda text: note(f"warning: {text}"))
             await tools.close()
 
+    # Whoever reads standard input in a thread cannot be interrupted; a kill leaves nothing half-written.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(work())
