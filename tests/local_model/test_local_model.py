@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import fsck, git, make_store
+from trainer import demo
 from trainer.asking.open import open_asker
 from trainer.asking.question import AskError
 from trainer.context import ExecutionContext
@@ -23,6 +24,7 @@ from trainer.environments.order_desk.desk import make
 from trainer.llm_learner.judge import UNPROVEN, RubricJudge
 from trainer.llm_learner.resolver import LLMResolver
 from trainer.llm_learner.transcript import is_quoted, whole_text
+from trainer.loop import LoopOptions
 from xpstore.cli.main import run
 from xpstore.experience import ExperienceSet
 from xpstore.resolution import resolve
@@ -83,6 +85,30 @@ def test_it_learns_or_says_why_not_and_the_recording_replays(
     for name in ("plans", "nothing", "failures"):
         assert [_same(item) for item in again[name]] == [_same(item) for item in report[name]]
     assert fsck(tmp_path / "s") is None
+
+
+def test_a_demo_comes_to_its_end_however_slow_the_model_is(
+    local_model: LlmSettings,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """With all settings as they are for everybody: more questions at once than it can answer side by side."""
+    monkeypatch.setenv("OPENAI_BASE_URL", local_model.base_url)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "FEW", LoopOptions(trials=2, train_limit=2, evaluate=False))
+    monkeypatch.setattr(demo, "suites", lambda seed: suites(seed, train=2, gate=2, test=1))
+    words = ["demo", "d", "--seed", "7", "--learner", "llm", "--model", local_model.model]
+    code = run([*words, "--llm", f"context_tokens={local_model.context_tokens}", "--json"])
+    out, err = capsys.readouterr()
+    assert code in {0, 1}, err  # 1: there was no answer of use about any of them
+    answer = json.loads(out)
+    (epoch,) = answer["epochs"]
+    assert epoch["n"] == 4
+    used = answer["model"]["total"]
+    assert used["calls"] >= 4, "each was read"
+    assert not used["failures"].keys() & {"timeout", "connection", "http"}, "no question was lost on the way"
+    assert fsck(tmp_path / "d") is None
 
 
 def _same(item: object) -> object:
