@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.asgi import opened
+from tests.asgi import get, opened
 from tests.env_world import SNAPSHOT, Words, ended, post, submission
+from tests.openapi_requests import ANYTHING, operations, requests
 from trainer.env_kit.service import make_service
 from trainer.remote_protocol import EXECUTE, EXECUTIONS, QUERY
 
@@ -102,3 +105,30 @@ def test_what_is_wrong_is_told_in_one_form(talking, method, path, body, status):
     answer = talking.request(method, path, json=body)
     assert answer.status_code == status
     assert answer.json()["error"].keys() == {"code", "message", "details"}
+
+
+DOCUMENT = get(make_service(Words()), "/openapi.json").json()
+
+
+@pytest.mark.parametrize("route", operations(DOCUMENT), ids=str)
+@settings(max_examples=12, deadline=None, suppress_health_check=[*HealthCheck])
+@given(data=st.data())
+def test_no_request_is_answered_by_a_defect(talking, route, data):
+    options = data.draw(requests(DOCUMENT, route, {"execution_id": ["rollout_exec_0"]}))
+    answer = talking.request(route.method.upper(), options.pop("url"), **options)
+    assert answer.status_code < 500, answer.text
+    assert isinstance(answer.json(), dict)
+    assert ("error" not in answer.json()) or answer.status_code >= 400 or "status" in answer.json()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@given(name=st.text(), content=st.text(), front=st.none() | st.text(), more=ANYTHING)
+def test_no_experience_and_no_metadata_is_a_defect(talking, name, content, front, more):
+    policy = {"name": name, "content": content, "front_matter": front, "metadata": {"a": more}}
+    body = {
+        "case": {"name": "train-0", "rubric": {"name": "said"}, "metadata": {"split": more}},
+        "policy_set": {"policies": [policy]},
+        "execution_context": {"metadata": {"seed": more, "training": more, "idempotency_key": more}},
+    }
+    answer = post(talking, EXECUTE, body)
+    assert answer.status_code in {200, 400, 409, 429}, answer.text
