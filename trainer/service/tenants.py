@@ -105,7 +105,7 @@ async def _opened(stack: AsyncExitStack, at: Path, store: str, served: Served) -
     return _Open(sessions, pages)
 
 
-def tenant_of(request: Request) -> Tenant:
-    """Return who calls; for `Depends`."""
+async def tenant_of(request: Request) -> Tenant:
+    """Return who calls; for `Depends`, which takes a thread for what is not async."""
     tenants: Tenants = request.app.state.tenants
     return tenants.of(request.state.caller)

@@ -80,8 +80,8 @@ def make_app(  # noqa: PLR0913  # all that two services differ in
     return app
 
 
-def caller_of(request: Request) -> Caller:
-    """Return who calls; for `Depends`."""
+async def caller_of(request: Request) -> Caller:
+    """Return who calls; for `Depends`, which takes a thread for what is not async."""
     caller: Caller = request.state.caller
     return caller
 
