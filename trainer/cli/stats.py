@@ -106,7 +106,7 @@ def _table(shown: Sequence[Use], statuses: Mapping[str, str]) -> Iterator[str]:
 def _cells(use: Use) -> tuple[str, ...]:
     lift = use.lift
     counts = (str(use.read), str(use.passed), str(use.failed))
-    last = f"{shortened(use.last)} {_day(use.last_time)[:10]}" if use.last else ""
+    last = shortened(use.last)
     if lift is None:
         return (*counts, "", "", "", last)
     between = f"{100 * lift.low:+.0f} to {100 * lift.high:+.0f}"
