@@ -60,14 +60,22 @@ class Zygote:
 class Served:
     """The service of one store, now and then there."""
 
-    def __init__(self, zygote: Zygote, store: Path, *, branch: str = "", fickle: bool = True) -> None:
+    def __init__(
+        self,
+        zygote: Zygote,
+        store: Path,
+        *,
+        branch: str = "",
+        fickle: bool = True,
+        options: Sequence[str] = (),
+    ) -> None:
         self._zygote = zygote
         self._fickle = fickle
         self.store = store
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self._args = ["-C", str(store), "serve", "--port", str(self.port), "--rate", "0", "--json"]
-        self._args += ["--branch", branch] if branch else []
+        self._args += [*(["--branch", branch] if branch else []), *options]
         self._pid = 0
         self._up = threading.Condition()
 

@@ -10,25 +10,29 @@ import random
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builders import git, identify, make_store
+from tests.builders import git, identify, make_store, texts
+from tests.e2e.llm import make_template
 from tests.fickle import check
+from tests.llm_world import DIGITS, LESSONS, QUOTE, teach, topic_of
 from tests.serving import Client, Served, zygote
 from trainer.domain import Case, Rubric, RubricEvaluation
 from trainer.session_case import render_case_spec, render_outcome
-from xpstore import evidence
+from xpstore import evidence, inbox
 from xpstore.ledger import ledgers
 from xpstore.location import Location
 from xpstore.sync import sync
+from xpstore.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.serving import Zygote
+from tests.serving import Zygote
 
 CLIENTS = 8
 PAGES = 3
@@ -93,7 +97,9 @@ class Killer(Client):
         return answer
 
 
-def live(served: list[Served], kills: int, sessions: int, seed: int) -> list[dict[str, object]]:
+def live(
+    served: list[Served], kills: int, sessions: int, seed: int, said: Callable[[int], list] | None = None
+) -> list[dict[str, object]]:
     """Let clients commit sessions, at least `sessions` each, until the last kill; return the tasks."""
     killing = Killing(served, kills, seed)
     for one in served:
@@ -104,7 +110,7 @@ def live(served: list[Served], kills: int, sessions: int, seed: int) -> list[dic
         done = []
         number = 0
         while number < sessions or killing.killed < kills:
-            done.append(client.commit(f"c{name}-{number}", messages(name + number)))
+            done.append(client.commit(f"c{name}-{number}", (said or messages)(101 * name + number)))
             number += 1
         client.close()
         return done
@@ -181,3 +187,49 @@ def test_services_of_two_clones_that_are_killed_learn_their_own_exactly_once(tmp
         check(clone, found, "main")
     assert git(clones[0], "rev-parse", "main") == git(clones[1], "rev-parse", "main")
     sys.stdout.write(f"\n60 kills, {len(tasks)} sessions in two clones, each learned once\n")
+
+
+@pytest.mark.stress
+def test_a_model_whose_second_answer_differs_makes_no_second_rollout(tmp_path: Path, llm_server, monkeypatch):
+    """No session says what its case is: the model does, and never twice the same."""
+    numbers = count()
+
+    def case(seen) -> object:
+        number = next(numbers)
+        found = {
+            "asked": f"about the topic {topic_of(seen)}",
+            "seen": QUOTE,
+            "task": f"Do what letter {number} asks for.",
+            "criteria": [{"name": "looked first", "description": f"It looks first, {number}."}],
+            "name": f"task {number}",
+        }
+        return {"cases": [found], "nothing": ""}
+
+    teach(llm_server).on("case", case)
+    monkeypatch.setenv("OPENAI_BASE_URL", llm_server.url)
+    store = make_template(tmp_path / "s", retries=0)
+    with zygote() as forks:
+        served = Served(forks, store, fickle=False, options=["--learner", "llm"])
+        tasks = live([served], kills=20, sessions=2, seed=7, said=letter)
+    assert [task["error"] for task in tasks if task["status"] != "completed"] == []
+    loc = Location.find(store)
+    on_record = dict(ledgers(loc))
+    assert sorted(on_record) == sorted(row["rollout"] for task in tasks for row in task["result"]["rollouts"])
+    assert len(on_record) == len(tasks) == len(evidence.listing(loc, "cases"))
+    assert inbox.entries(loc) == []
+    assert [f.problems for f in verify(loc, "train/live") if f.problems] == []
+    pages = texts(loc, "train/live")
+    assert {name: text.count(LESSONS[name]) for name, text in pages.items()} == dict.fromkeys(LESSONS, 1)
+
+
+def letter(number: int) -> list[dict[str, object]]:
+    """Return a session that the scripted model learns from."""
+    topic = list(LESSONS)[number % len(LESSONS)]
+    words = " ".join(DIGITS[int(digit)] for digit in str(number))
+    part = {"type": "tool", "tool_name": topic, "tool_id": "1", "tool_status": "completed"}
+    return [
+        {"role": "user", "content": f"Letter {words}, about the topic {topic}, order Q{number:04}X."},
+        {"role": "assistant", "parts": [part]},
+        {"role": "assistant", "content": f"{QUOTE}."},
+        {"role": "user", "content": render_outcome(RubricEvaluation(passed=False, score=0.0))},
+    ]
