@@ -243,10 +243,7 @@ def _teller(location: Location, served: Served, *, has_keys: bool, as_json: bool
 
 def _write_log(*, verbose: bool) -> None:
     """Write warnings, and with `verbose` requests, to standard error."""
-    log = logging.getLogger("xpstore")
-    log.addHandler(_Log())
-    log.propagate = False
-    log.setLevel(logging.WARNING)
+    logging.getLogger().addHandler(_Log(logging.INFO))
     if verbose:
         logging.getLogger("xpstore.trace.web").setLevel(logging.INFO)
 

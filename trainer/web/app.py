@@ -22,7 +22,7 @@ from starlette.routing import compile_path
 from trainer.web.guard import Guard
 from trainer.web.keys import Caller  # noqa: TC001  # FastAPI reads the types of a dependency
 from trainer.web.limits import Rate, WebLimits
-from trainer.web.problem import WebError, code_of, plain
+from trainer.web.problem import WebError, plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -109,9 +109,10 @@ async def _refused(request: Request, error: Exception) -> NoReturn:
     }
     message = messages.get(error.status_code, str(error.detail))
     status, headers = error.status_code, dict(error.headers or {})
+    details = {"resource": request.url.path[:200], "type": "call"} if status == 404 else {}
     if status == 405:
         headers["Allow"] = ", ".join(_methods(request.app, request.url.path))
-    raise WebError(status, message, code=code_of(status), headers=headers) from None
+    raise WebError(status, message, details=details, headers=headers) from None
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:

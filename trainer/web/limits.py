@@ -35,7 +35,7 @@ class WebLimits:
     """Requests of one caller in the long run; more is a 429 with Retry-After. 0 = any number."""
     burst: int = 1000
     """Requests of one caller at once."""
-    connections: int = 1000
+    connections: int = 500
     """Open at the same time; more are answered with 503."""
 
 

@@ -38,7 +38,7 @@ def run_app(  # noqa: PLR0913  # where, for whom, and how it is said
     *,
     has_keys: bool,
     announce: Callable[[str], None],
-    connections: int = 1000,
+    connections: int = 500,
 ) -> int:
     """Serve until a signal ends it; return the exit code: 0 after SIGTERM, 130 after Ctrl-C.
 

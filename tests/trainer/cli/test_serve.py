@@ -15,10 +15,8 @@ from xpstore.cli.main import run
 def store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     yield make_store(tmp_path / "s")
-    log = logging.getLogger("xpstore")
-    log.handlers.clear()
-    log.propagate = True
-    log.setLevel(logging.NOTSET)
+    log = logging.getLogger()
+    log.handlers = [handler for handler in log.handlers if handler.__class__.__name__ != "_Log"]
 
 
 @pytest.fixture
