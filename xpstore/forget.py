@@ -68,6 +68,33 @@ class Forgotten:
     """Remote-tracking branches that had it: their remotes still do."""
 
 
+def named(loc: Location, text: str) -> list[str]:
+    """Return the rollouts that a text names: the one whose id begins so, or all of the session of this name.
+
+    Raises NotFoundError where there is none, or where it names a rollout and a session.
+    """
+    of_session = sorted(_of_session(loc, text))
+    if not of_session:
+        return [_find(loc, text)]
+    if evidence.find_ids(loc, "rollouts", text):
+        raise NotFoundError(
+            f"'{text}' names a session, and begins the id of a rollout",
+            hint=f"name the rollouts one by one: {', '.join(of_session[:4])}",
+        )
+    return of_session
+
+
+def forget_all(loc: Location, rollouts: Sequence[str], *, dry_run: bool = False) -> Forgotten:
+    """Forget rollouts one after the other, as `forget`; what was forgotten before an error stays so."""
+    done = [forget(loc, rollout, dry_run=dry_run) for rollout in rollouts]
+    return Forgotten(
+        tuple(i for one in done for i in one.rollouts),
+        tuple(dict.fromkeys(lesson for one in done for lesson in one.lessons)),
+        tuple(sorted({path for one in done for path in one.removed})),
+        tuple(sorted({remote for one in done for remote in one.remotes})),
+    )
+
+
 def forget(loc: Location, rollout: str, *, dry_run: bool = False) -> Forgotten:
     """Forget a rollout by its id or the first digits of it.
 
@@ -107,6 +134,16 @@ def _find(loc: Location, rollout: str) -> str:
     if evidence.find_ids(loc, "tombstones", rollout):
         raise NotFoundError(f"rollout {rollout} was forgotten already")
     raise NotFoundError(f"there is no rollout '{rollout}'", hint="xp show lists the rollouts of a plan")
+
+
+def _of_session(loc: Location, session: str) -> Iterator[str]:
+    """Yield the rollouts that a service made of a session (`metadata.session` of a recording)."""
+    mark = b'"session":' + canonical_json(session)
+    for path, data in _files(loc, "rollouts"):
+        if mark in data:
+            told = evidence.parse_json(data, path).get("metadata")
+            if isinstance(told, dict) and told.get("session") == session:
+                yield layout.subject_of(path)
 
 
 def _paths(loc: Location, rollout_id: str) -> set[str]:

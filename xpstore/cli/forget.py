@@ -1,8 +1,10 @@
-"""Remove a rollout from the repository for good.
+"""Remove a rollout, or all of a session, from the repository for good.
 
 The rollout, its notes and what else is only about it leave the evidence branch, its history, the reflogs
 and the packs. Lessons that cite it stay and are listed: undo them with xp revert. Other clones, remotes
 and backups still have it. There is no way back, so it asks first; --yes does not.
+
+SESSION is the id of a session of xp serve. The service keeps what was said in it until a client deletes it.
 
 JSON: {"rollouts": [id], "lessons": [{"plan_id", "experience", "statement"}], "removed": [path], "remotes":
 [branch], "dry_run"}
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command(help=__doc__)
-@click.argument("rollout", metavar="ROLLOUT")
+@click.argument("rollout", metavar="ROLLOUT|SESSION")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @dry_run_option
 @json_option
@@ -37,16 +39,16 @@ def command(  # noqa: PLR0913  # the options of the verb
     app: App, ctx: click.Context, rollout: str, *, yes: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Forget; see the module's docstring."""
-    from xpstore.forget import forget
+    from xpstore.forget import forget_all, named
 
     location = app.location()
+    rollouts = named(location, rollout)
     if dry_run or not yes:
-        result = forget(location, rollout, dry_run=True)
+        result = forget_all(location, rollouts, dry_run=True)
         if not dry_run:
             _ask(ctx, result, as_json=as_json)
-            rollout = result.rollouts[0]
     if not dry_run:
-        result = forget(location, rollout)  # before anything is written: nobody may be there to read it
+        result = forget_all(location, rollouts)  # before anything is written: nobody may be there to read it
     if as_json:
         emit({**asdict(result), "dry_run": dry_run})
         return

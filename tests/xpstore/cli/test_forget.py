@@ -9,6 +9,7 @@ from tests.builders import ROLLOUT, make_plan, upsert
 from xpstore import evidence
 from xpstore.cli import forget as verb
 from xpstore.commit import commit
+from xpstore.hashing import content_id
 from xpstore.location import Location
 
 WORDS = b"my address is 12 Hidden Street"
@@ -83,3 +84,34 @@ def test_it_is_forgotten_before_a_word_is_written(store, monkeypatch):
     monkeypatch.setattr(verb, "_lines", lines)
     assert store.xp("forget", ROLLOUT, "--yes")[0] == 0
     assert was_there == [False]
+
+
+@pytest.fixture
+def session(store) -> list[str]:
+    """Two rollouts of the session s1, and one of another that only speaks of it."""
+    loc = Location.find(store.path)
+    rows = [{"n": n, "metadata": {"session": "s1"}} for n in range(2)]
+    rows.append({"said": [{"session": "s1"}], "metadata": {"session": "s2"}})
+    ids = [content_id(row) for row in rows]
+    evidence.write(loc, [evidence.rollout_file(i, row) for i, row in zip(ids, rows, strict=True)], "Receive")
+    return ids
+
+
+def test_a_session_is_forgotten_as_a_whole_and_no_other(store, session):
+    told = store.json("forget", "s1", "--dry-run")
+    assert told["rollouts"] == sorted(session[:2])
+    assert store.json("forget", "s1", "--yes")["rollouts"] == sorted(session[:2])
+    assert evidence.find_ids(Location.find(store.path), "rollouts", "") == [session[2]]
+    code, _, err = store.xp("forget", "s1", "--yes")
+    assert code != 0
+    assert "s1" in err
+
+
+def test_what_names_a_session_and_a_rollout_names_neither(store, session):
+    loc = Location.find(store.path)
+    row = {"n": 9, "metadata": {"session": session[0][:8]}}
+    evidence.write(loc, [evidence.rollout_file(content_id(row), row)], "Receive")
+    code, _, err = store.xp("forget", session[0][:8], "--yes")
+    assert code == 1
+    assert "names a session, and begins the id of a rollout" in err
+    assert len(evidence.find_ids(loc, "rollouts", "")) == 4
