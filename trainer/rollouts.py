@@ -162,6 +162,10 @@ def _checked(rollouts: Sequence[Rollout], trial: Trial, conditions: Conditions) 
         raise UnscoredError(f"the rollout of case {trial.case.name!r} has no evaluation")
     if rollout.evaluation is not None and (problem := score_problem(rollout.evaluation)):
         raise UnscoredError(f"case {trial.case.name!r}: {problem}")
+    try:
+        rollout.id  # noqa: B018  # computed here, where it is this trial that fails
+    except ValueError as error:  # NaN and infinity, which the types let through
+        raise ComponentError(f"the rollout has a value that no JSON can carry: {error}") from error
     return rollout
 
 

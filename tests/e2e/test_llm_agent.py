@@ -103,3 +103,31 @@ def test_without_a_model_nothing_is_run(store, llm_server):
     git(store.path, "commit", "-qam", "Name no model")
     store.xp("eval", code=2)
     assert not llm_server.requests
+
+
+def nested(levels: int) -> list:
+    value: list = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+ODD = (float("nan"), float("inf"), "\ud800", {"\udfff": 1}, nested(150), nested(300), "9" * 5_000, 10**400)
+
+
+def test_arguments_that_nothing_can_carry_are_a_refused_call_and_end_no_run(store, llm_server):
+    """A model may write NaN, half a character, or brackets without end; tools say no, and it is scored."""
+    left = list(ODD)
+
+    def odd(seen: Seen) -> object:
+        if seen.messages[-1]["role"] == "tool":
+            return "I am sorry, we cannot do that."
+        calls = [("get_order", {"order_id": left.pop()}) for _ in range(min(len(left), 2))]
+        return Reply(None, calls) if calls else "Goodbye."
+
+    llm_server.on("act", odd)
+    report = json.loads(store.xp("train", "--trials", "2", "--no-eval", "--json"))
+    (epoch,) = report["epochs"]
+    assert (epoch["n"], epoch["failures"]) == (4, [])
+    assert not left
+    assert store.xp("verify", code=0)

@@ -121,6 +121,27 @@ class Scored(ScriptedExecutor):
         return [g.model_copy(update={"evaluation": self._evaluation}) for g in good]
 
 
+class Noted(ScriptedExecutor):
+    """Notes a value with the rollout of the case `a`."""
+
+    def __init__(self, value):
+        super().__init__()
+        self._value = value
+
+    async def execute(self, cases, policy_set, context):
+        good = await super().execute(cases, policy_set, context)
+        metadata = {"cost": self._value}
+        return [g.model_copy(update={"metadata": metadata} if g.case.name == "a" else {}) for g in good]
+
+
+@pytest.mark.parametrize("value", [float("nan"), [{"deep": float("-inf")}]])
+def test_a_rollout_that_no_file_can_hold_is_its_own_failure(value):
+    accepted, failures = run(Noted(value), ["a", "b"])
+    assert [name for name, _, _ in accepted] == ["b"]
+    assert [(f.name, f.stage) for f in failures] == [("a", "execute")]
+    assert "that no JSON can carry" in failures[0].error
+
+
 class Raising(ScriptedExecutor):
     """Raises on the case `a`."""
 

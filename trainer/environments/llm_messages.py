@@ -8,11 +8,14 @@ model write JSON all the same, so that is read in either way.
 from __future__ import annotations
 
 import json
+import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from trainer.asking.chat import Message as ChatMessage
 from trainer.asking.chat import ToolCall
 from trainer.domain import Message, TextPart, ToolPart
+from xpstore.hashing import mend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +34,8 @@ UNREADABLE = "unreadable"
 _NAMES = ("name", "tool", "function", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "args")
 _DECODER = json.JSONDecoder(strict=False)  # models write line breaks into strings as they are
+MOST_DEPTH = 64
+"""Levels of nesting of arguments; no tool has more than a few, and what writes JSON bears some hundred."""
 _MOST_STARTS = 64  # braces that are tried as the start of an object
 
 
@@ -102,14 +107,29 @@ def read_reply(reply: ChatReply, number: int) -> Message:
 
 
 def _arguments(text: str) -> JsonValue:
-    """Return the arguments as an object, or the text where they are none."""
+    """Return the arguments as an object, or the text where they are none, or have what no JSON can carry."""
     if not text.strip():
         return {}
     try:
-        value: JsonValue = _DECODER.decode(text)
+        value = _sound(_DECODER.decode(text))
     except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, dict) else text
+        return mend(text)
+    return value if isinstance(value, dict) else mend(text)
+
+
+def _sound(value: JsonValue, depth: int = MOST_DEPTH) -> JsonValue:
+    """Return a value with whole characters only. Raises ValueError for NaN, infinity and too deep nesting."""
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number of JSON")
+    if not isinstance(value, (list, dict)):
+        return value
+    if not depth:
+        raise ValueError("nested too deeply")
+    if isinstance(value, list):
+        return [_sound(item, depth - 1) for item in value]
+    return {mend(key): _sound(item, depth - 1) for key, item in value.items()}
 
 
 def _calls_in(text: str) -> tuple[str, list[tuple[str, JsonValue]]]:
@@ -125,8 +145,11 @@ def _calls_in(text: str) -> tuple[str, list[tuple[str, JsonValue]]]:
     return text[:first].rstrip("[ \n").removesuffix("json").removesuffix("<tool_call>").rstrip("` \n"), calls
 
 
-def _objects(text: str) -> Iterator[tuple[int, dict[str, JsonValue]]]:
-    """Yield the JSON objects of a text with their places; what is inside of one is part of it."""
+def _objects(text: str) -> Iterator[tuple[int, JsonValue]]:
+    """Yield the JSON objects of a text with their places; what is inside of one is part of it.
+
+    One that has what no JSON can carry is prose.
+    """
     at = 0
     for _ in range(_MOST_STARTS):
         at = text.find("{", at)
@@ -137,7 +160,8 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, JsonValue]]]:
         except (ValueError, RecursionError):
             at += 1
             continue
-        yield at, value
+        with suppress(ValueError):
+            yield at, _sound(value)
         at = end
 
 

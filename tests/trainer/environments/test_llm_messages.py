@@ -80,6 +80,9 @@ def test_tool_calls_are_pending_and_numbered_anew():
     ]
 
 
+DEEP = '{"a": ' + "[" * 200 + "]" * 200 + "}"
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -91,7 +94,13 @@ def test_tool_calls_are_pending_and_numbered_anew():
         ('"O1"', '"O1"'),
         ("O1", "O1"),
         ('{"a": ' * 100_000, '{"a": ' * 100_000),
+        (DEEP, DEEP),
+        ('{"a": NaN}', '{"a": NaN}'),
+        ('{"a": [1e999]}', '{"a": [1e999]}'),
+        ('{"a\\udfff": "\\ud83d\\ude00 \\ud800"}', {"a\ufffd": "😀 \ufffd"}),
+        ('{"a": "\ud800"', '{"a": "\ufffd"'),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_arguments_that_are_no_object_stay_text(written, read):
     reply = ChatReply(tool_calls=(ToolCall(id="1", name="get_order", arguments=written),))
@@ -135,7 +144,12 @@ def test_calls_that_are_written_as_text_are_calls(text, said, count):
         '{"arguments": {"order_id": "O1"}}',
         "```json\n{broken\n```",
         "{" * 5_000,
+        f'{{"name": "get_order", "arguments": {DEEP}}}',
+        '{"name": "get_order", "arguments": {"amount": NaN}}',
+        '{"function": ' * 300 + json.dumps(CALL) + "}" * 300,
+        '{"tool_calls": [' * 300 + json.dumps(CALL) + "]}" * 300,
     ],
+    ids=lambda text: text[:40],
 )
 def test_other_text_is_what_the_agent_says(text):
     found = read_reply(ChatReply(text=text), 1)
