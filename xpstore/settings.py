@@ -136,7 +136,14 @@ class LlmSettings:
     retries: int = field(
         default=2, metadata={"help": "how often an endpoint that fails is asked again", "most": 10}
     )
-    parallel: int = field(default=16, metadata={"help": "calls at the same time", "least": 1, "most": 1_024})
+    parallel: int = field(
+        default=16,
+        metadata={
+            "help": "calls at the same time, at most; fewer where the endpoint is slow",
+            "least": 1,
+            "most": 1_024,
+        },
+    )
     max_tokens_per_run: int = field(default=0, metadata={"help": "tokens that a run may use; 0: any number"})
     max_cost_per_run: float = field(
         default=0.0, metadata={"help": "what a run may cost, in the currency of the prices; 0: any sum"}

@@ -4,7 +4,8 @@ Makes the store DIR from the sample files: an order desk with tools and a compan
 not told. The agent is measured on the test cases, trained on the training cases, and measured again; what it
 learned is landed on main, one commit per page, if the gate accepts it. Takes a minute and needs no key: every
 number is computed. With --learner llm a model reads what the agent did, in two attempts at each training case
-instead of eight; the endpoint is that of OPENAI_BASE_URL and OPENAI_API_KEY.
+instead of eight; the endpoint is that of OPENAI_BASE_URL and OPENAI_API_KEY. A small model on this machine
+answers too: `--llm context_tokens=4000 --llm timeout=300` where it reads little at once, and slowly.
 
 With --break, see what becomes of an update that makes the agent worse: on a store that `xp demo` has made,
 or on a new one, a round of updates is proposed, one of which does harm. The gate refuses them; they are
