@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SETTLE = 2.0
 """Seconds for which a file must not have changed."""
-SUFFIXES = frozenset({".json", ".jsonl", ".ndjson"})
+SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".eval"})
+PACKED = ".gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ class DropFolder:
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
                 path = Path(folder, name)
-                if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+                suffix = Path(name.lower().removesuffix(PACKED)).suffix
+                if name.startswith(".") or suffix not in SUFFIXES:
                     continue
                 try:
                     found = path.lstat()

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.importers import Problem, iter_rollouts, no_rollouts
+from trainer.importers import AS_FOUND, Problem, iter_rollouts, no_rollouts
 from trainer.redaction import redact_rollout
 from trainer.share import Share
 from xpstore.hashing import canonical_json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.domain import Rollout
-    from trainer.importers import Imported
+    from trainer.importers import Imported, Reading
     from trainer.journal import GitJournal
 
 PIECE = 8 << 20
@@ -36,12 +36,18 @@ class Intake:
     passed: int = 0
     problems: list[Problem] = field(default_factory=list)
     """Records that could not be read."""
+    remarks: list[Problem] = field(default_factory=list)
+    """What was read all the same, and what is wrong with the file of scores."""
+    unscored: int = 0
     share: Share = field(default_factory=Share)
     """The rollouts that are studied."""
 
 
 async def take_in(
-    paths: Iterable[Path], journal: GitJournal, progress: Callable[[str, int, int], None] | None
+    paths: Iterable[Path],
+    journal: GitJournal,
+    progress: Callable[[str, int, int], None] | None,
+    reading: Reading = AS_FOUND,
 ) -> Intake:
     """Read, redact and record every rollout of the files, each once. Raises UsageError where there is none.
 
@@ -50,17 +56,19 @@ async def take_in(
     intake = Intake()
     piece: list[Rollout] = []
     size = 0
-    items = iter_rollouts(paths)
+    items = iter_rollouts(paths, reading)
     # in a thread, so that an interrupt is heard between two rollouts
     while (item := await asyncio.to_thread(_next, items)) is not None:
         if isinstance(item, Problem):
             intake.problems += [item] if item.kind == "broken" else []
+            intake.remarks += [item] if item.kind in {"warning", "score"} else []
             continue
         rollout, length = item
         if rollout.id in intake.ids:
             continue
         intake.ids.add(rollout.id)
         intake.passed += rollout.evaluation is not None and rollout.evaluation.passed
+        intake.unscored += rollout.evaluation is None
         intake.share.offer(rollout, length)
         piece.append(rollout)
         size += length

@@ -9,6 +9,7 @@ from trainer.components.memory_store import BranchPolicy
 from trainer.components.policy_trainer import train_from_rollouts
 from trainer.context import ApplyContext, PatchMergePolicyOptimizerContext, PipelineContext
 from trainer.domain import RolloutTrainingResult
+from trainer.importers import AS_FOUND
 from trainer.intake import take_in
 from trainer.journal import GitJournal
 from trainer.model_estimate import estimate
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from pydantic import JsonValue
+
     from trainer.domain import Rollout
+    from trainer.importers import Problem, Reading
     from trainer.model_estimate import ModelEstimate
     from trainer.strategies import ModelChoice
     from trainer.train_report import TrainReport
@@ -37,6 +41,7 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
     dry_run: bool = False,
     again: bool = False,
     choice: ModelChoice | None = None,
+    reading: Reading = AS_FOUND,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> TrainReport:
     """Train a learner on files of rollouts; without a `choice`, the one without a model. Raises XpError.
@@ -53,7 +58,7 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
         previewed = choice.askable(config) if choice and dry_run else None
         if branch:  # so is a name that cannot be
             await door.call(lambda found: found.branch_ref(branch))
-        intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress)
+        intake = await take_in(paths, GitJournal(door, "", dry_run=dry_run), progress, reading)
         run_id = content_id([sorted(intake.ids), learner, again])[:8]
         target = ApplyContext(run_id=run_id, branch=branch or f"{prefix}{run_id}", again=again)
         rollouts = intake.share.rollouts
@@ -74,10 +79,16 @@ async def train_files(  # noqa: PLR0913  # the options of `xp train`
         rollouts=len(intake.ids),
         passed=intake.passed,
         left=len(intake.ids) - len(rollouts),
-        problems=tuple({"file": p.path, "line": p.line, "error": p.why} for p in intake.problems),
+        problems=_told(intake.problems),
+        unscored=intake.unscored,
+        remarks=_told(intake.remarks),
         model=strategies.model.use() if strategies.model else None,
         estimate=costs,
     )
+
+
+def _told(problems: Sequence[Problem]) -> tuple[dict[str, JsonValue], ...]:
+    return tuple({"file": p.path, "line": p.line, "error": p.why} for p in problems)
 
 
 async def _estimated(

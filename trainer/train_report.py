@@ -47,6 +47,10 @@ class TrainReport(Frozen):
     already: tuple[str, ...] = ()
     problems: tuple[dict[str, JsonValue], ...] = ()
     """Records that could not be read: file, line, error."""
+    unscored: int = 0
+    """Rollouts that nobody scored before the learner saw them."""
+    remarks: tuple[dict[str, JsonValue], ...] = ()
+    """What was read all the same, and what is wrong with the file of scores: file, line, error."""
     failures: tuple[RolloutFailure, ...] = ()
     nothing: dict[str, str] = {}
     """Rollout id → why it taught nothing."""
@@ -84,11 +88,14 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
     passed: int,
     left: int = 0,
     problems: tuple[dict[str, JsonValue], ...] = (),
+    unscored: int = 0,
+    remarks: tuple[dict[str, JsonValue], ...] = (),
     model: ModelUse | None = None,
     estimate: ModelEstimate | None = None,
 ) -> TrainReport:
     """Return the report on what was learned; `left` = not even shown to the trainer."""
-    commits = result.apply_result.commits or ("",) * len(result.plans)
+    # a service that trains elsewhere may name commits without their plans
+    commits = (result.apply_result.commits if result.plans else ()) or ("",) * len(result.plans)
     report, refused, kept = (result.metadata.get(key) for key in ("report", "refused", "kept"))
     twice, by_rule = (result.metadata.get(key) for key in ("duplicates", "fallbacks"))
     return TrainReport(
@@ -100,6 +107,8 @@ def train_report(  # noqa: PLR0913  # what was learned, and from what
         left=left + len(result.left),
         already=result.already,
         problems=problems,
+        unscored=unscored,
+        remarks=remarks,
         failures=result.failures,
         nothing=result.nothing,
         refused={k: str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.errors import BatchError
-from trainer.importers import Problem, iter_rollouts
+from trainer.importers import AS_FOUND, Problem, iter_rollouts
 from xpstore.errors import UsageError
 from xpstore.watch import hints
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.components.streaming_trainer import StreamingPolicyTrainer
     from trainer.domain import Rollout, RolloutTrainingResult
     from trainer.drop_folder import DropFolder
-    from trainer.importers import Imported
+    from trainer.importers import Imported, Reading
 
 POLL = 1.0
 """Seconds after which the directory is looked at, whatever was reported."""
@@ -44,6 +44,9 @@ class FileReport:
     """Learned before, or by another trainer at this moment."""
     problems: list[Problem] = field(default_factory=list)
     """Records that cannot be read; line 0 = the whole file."""
+    remarks: list[Problem] = field(default_factory=list)
+    """What was read all the same."""
+    unscored: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     """Rollout → what could not be done with it; it stays in the inbox."""
 
@@ -63,13 +66,14 @@ class FileReport:
         self.failures.update({f.rollout or rollout: f.error for f in result.failures if f.stage != "recall"})
 
 
-async def watch_folder(
+async def watch_folder(  # noqa: PLR0913  # what `xp watch DIR` says
     trainer: StreamingPolicyTrainer,
     folder: DropFolder,
     tell: Callable[[FileReport], None],
     *,
     once: bool = False,
     poll: float = POLL,
+    reading: Reading = AS_FOUND,
 ) -> None:
     """Learn from every file that becomes whole, and tell what came of it, until this is cancelled.
 
@@ -83,7 +87,7 @@ async def watch_folder(
 
     async def read(path: Path) -> None:
         async with reading:
-            tell(await learn_file(trainer, path))
+            tell(await learn_file(trainer, path, reading))
 
     try:
         while await asyncio.to_thread(_look, looks):
@@ -100,8 +104,11 @@ async def watch_folder(
             task.cancel()
 
 
-async def learn_file(trainer: StreamingPolicyTrainer, path: Path) -> FileReport:
-    """Learn from the rollouts of a file; whatever is wrong with it is in the report."""
+async def learn_file(trainer: StreamingPolicyTrainer, path: Path, reading: Reading = AS_FOUND) -> FileReport:
+    """Learn from the rollouts of a file; whatever is wrong with it is in the report.
+
+    The file of scores is for many files: what it says of others is no remark on this one.
+    """
     report = FileReport(str(path))
     gate = asyncio.Semaphore(AT_ONCE)
     tasks: list[asyncio.Task[None]] = []
@@ -114,13 +121,16 @@ async def learn_file(trainer: StreamingPolicyTrainer, path: Path) -> FileReport:
         finally:
             gate.release()
 
-    items = iter_rollouts([path])
+    items = iter_rollouts([path], reading)
     try:
         while (item := await asyncio.to_thread(_next, items)) is not None:
             if isinstance(item, Problem):
                 report.problems += [item] if item.kind == "broken" else []
+                is_remark = item.kind in {"warning", "score"} and item.path == str(path)
+                report.remarks += [item] if is_remark else []
                 continue
             report.rollouts += 1
+            report.unscored += item.rollout.evaluation is None
             await gate.acquire()
             tasks.append(asyncio.create_task(learn(item.rollout)))
         await asyncio.gather(*tasks)

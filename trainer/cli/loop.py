@@ -19,21 +19,26 @@ from trainer.cli.running import (
     write_report,
 )
 from xpstore.cli.output import emit, paint
+from xpstore.errors import UsageError
 from xpstore.layout import CASES, EXPERIENCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from trainer.cli.land import Landing
-    from trainer.loop import LoopOptions
+    from trainer.loop import Elsewhere, LoopOptions
     from trainer.model_estimate import ModelEstimate
     from trainer.report import LoopReport, Stage
+    from trainer.store_door import StoreDoor
     from trainer.strategies import ModelChoice
     from xpstore.cli.app import App
 
     Decorated = TypeVar("Decorated", bound=Callable[..., None])
 
 
+OWN = frozenset({"report", "no_eval", "executor", "cluster_remote"})
+"""Options that are not for the loop itself."""
 KEPT = "What was recorded and committed is kept; the same command goes on from there."
 
 
@@ -42,6 +47,19 @@ def loop_options(command: Decorated) -> Decorated:
     command = running_options(command)
     for option in (
         click.option("--report", metavar="FILE", help="Write the JSON report to FILE too."),
+        click.option(
+            "--cluster-remote",
+            default="",
+            metavar="REMOTE",
+            help="With ray: the git remote by which its machines reach the store.",
+        ),
+        click.option(
+            "--executor",
+            type=click.Choice(("local", "ray")),
+            default="local",
+            show_default=True,
+            help="Where agents work; ray: on the cluster of RAY_ADDRESS, or one made here.",
+        ),
         click.option("--no-eval", is_flag=True, help="Do not evaluate before and after."),
         click.option(
             "--eval-trials",
@@ -87,7 +105,7 @@ def run_loop(  # noqa: PLR0913  # what the command line says
 
     from trainer.loop import LoopOptions
 
-    values = {name: value for name, value in given.items() if name not in {"report", "no_eval"}}
+    values = {name: value for name, value in given.items() if name not in OWN}
     options = LoopOptions.model_validate({**values, "evaluate": not given["no_eval"]})
     file = str(given["report"] or "")
     if file:
@@ -96,15 +114,31 @@ def run_loop(  # noqa: PLR0913  # what the command line says
         note_uncommitted(location, folder, f"what is committed on {location.config.main} is used")
     if dry_run:
         return _preview(app, options, choice, as_json=as_json)
-    return _run(app, options, choice, file, landing, as_json=as_json)
+    elsewhere = _cluster(str(given["cluster_remote"])) if given["executor"] == "ray" else None
+    return _run(app, options, choice, file, landing, elsewhere, as_json=as_json)
 
 
-def _run(  # noqa: PLR0913  # what the command line says
+def _cluster(remote: str) -> Callable[[StoreDoor], AbstractAsyncContextManager[Elsewhere]]:
+    """Return what opens the cluster. Raises UsageError where Ray is not installed."""
+    import os
+    from functools import partial
+    from importlib.util import find_spec
+
+    if find_spec("ray") is None:
+        raise UsageError("--executor ray needs Ray", hint="pip install 'xpstore[ray]'")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
+    from trainer.cluster.opening import placement
+
+    return partial(placement, remote_name=remote)
+
+
+def _run(  # noqa: PLR0913, PLR0917  # what the command line says
     app: App,
     options: LoopOptions,
     choice: ModelChoice | None,
     file: str,
     landing: Landing | None,
+    elsewhere: Callable[[StoreDoor], AbstractAsyncContextManager[Elsewhere]] | None,
     *,
     as_json: bool,
 ) -> int:
@@ -119,7 +153,13 @@ def _run(  # noqa: PLR0913  # what the command line says
                 stages.say(described(stage))
 
         training = train_loop(
-            app.cwd, options, store=app.store, choice=choice, say=say, progress=stages.progress
+            app.cwd,
+            options,
+            store=app.store,
+            choice=choice,
+            elsewhere=elsewhere,
+            say=say,
+            progress=stages.progress,
         )
         report = asyncio.run(training)
     if not as_json:

@@ -5,9 +5,10 @@ on record is not paid for again), the training cases are tried and learned from,
 evaluated again. An epoch that changes nothing is the last. Interrupted, the same command goes on from what is
 on record.
 
-FILE holds rollouts: results of tau-bench, rollouts of this project, or JSON lines with "messages" and
-"score". Everything is redacted before it is kept. Files may be of any size: all rollouts are kept, and of
-more than 1,000, or ten megabytes, a fair share is studied.
+FILE holds recordings of any kind that xp import reads: trajectories, sessions, logs, results of benchmarks,
+or JSON lines with "messages" and "score"; scores from beside come with --scores. Everything is redacted
+before it is kept. Files may be of any size: all rollouts are kept, and of more than 1,000, or ten megabytes,
+a fair share is studied.
 
 With --learner llm a model reads the rollouts, proposes edits and merges them; every answer is checked, and
 what is wrong is asked for once more or left out. Any endpoint that speaks OpenAI's protocol will do:
@@ -32,7 +33,8 @@ evaluation also {"commit", "suite", "trials", "key", "reused"}; an epoch also {"
 "taken_up", "left", "learned": as with FILE}.
 
 JSON with FILE: {"run_id", "branch", "dry_run", "rollouts", "passed", "left": how many were not studied,
-"already": [id], "problems": [{"file", "line", "error"}], "failures": [{"rollout", "case", "stage", "error"}],
+"already": [id], "unscored": how many have no score, "problems": [{"file", "line", "error"}], "remarks": what
+was read all the same, in the same form, "failures": [{"rollout", "case", "stage", "error"}],
 "nothing": {rollout: why}, "refused": {experience: why}, "fallbacks": {experience: why it was merged by rule,
 though a model was asked}, "kept": {branch: experience}, "duplicates": [as in xp land], "plans": [{"plan_id",
 "commit", "subject", "items", "lessons", "unserved": {experience: its status, which no agent is given}}],
@@ -62,6 +64,7 @@ from trainer.cli.land import Landing
 from trainer.cli.learned import describe_learned
 from trainer.cli.learner import describe_estimate, describe_use, learner_options, take_choice
 from trainer.cli.loop import loop_options, next_commands, run_loop
+from trainer.cli.recordings import reading_options, take_reading, unscored_line
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.gating import NO_GATE
 from xpstore.cli.output import counted, emit, paint, progress
@@ -70,12 +73,16 @@ from xpstore.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pydantic import JsonValue
+
+    from trainer.importers import Reading
     from trainer.strategies import ModelChoice
     from trainer.train_report import TrainReport
     from xpstore.location import Location
 
 PROBLEMS_SHOWN = 5
-FOR_FILES = ("branch", "again")
+RECORDINGS = ("form", "scores")
+FOR_FILES = ("branch", "again", *RECORDINGS)
 
 
 @click.command(help=__doc__)
@@ -83,6 +90,7 @@ FOR_FILES = ("branch", "again")
 @loop_options
 @click.option("--branch", metavar="BRANCH", help="With FILE: where the commits go.  [default: train/RUN]")
 @click.option("--again", is_flag=True, help="With FILE: learn, and ask a model, once more.")
+@reading_options
 @learner_options
 @click.option("--land", "lands", is_flag=True, help="Land what was learned, if the gate accepts it.")
 @accept_option
@@ -110,6 +118,7 @@ def command(  # noqa: PLR0913  # the options of the verb
 ) -> None:
     """Train; see the module's docstring."""
     choice = take_choice(app, loop)
+    recordings = {name: loop.pop(name) for name in RECORDINGS}
     is_main = bool(files) and _is_main(app, branch)
     if dry_run or not (lands or is_main):
         why = "--dry-run lands nothing" if dry_run else "works with --land only"
@@ -125,7 +134,9 @@ def command(  # noqa: PLR0913  # the options of the verb
         _refuse(ctx, loop, "works without FILE only: recorded rollouts are not run")
         ungated = _ungated(app, no_gate=no_gate) if is_main and not dry_run else ""
         options = {"again": again, "dry_run": dry_run, "as_json": as_json}
-        ctx.exit(_train_files(app, files, branch, landing, ungated, choice=choice, **options))
+        reading = take_reading(app, recordings)
+        told = _train_files(app, files, branch, landing, ungated, reading=reading, choice=choice, **options)
+        ctx.exit(told)
     _refuse(ctx, FOR_FILES, "works with FILE only: a run names its branch, and --seed makes another run")
     ctx.exit(run_loop(app, loop, choice, landing, dry_run=dry_run, as_json=as_json))
 
@@ -173,6 +184,7 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
     landing: Landing | None,
     ungated: str,
     *,
+    reading: Reading,
     choice: ModelChoice | None,
     again: bool,
     dry_run: bool,
@@ -195,6 +207,7 @@ def _train_files(  # noqa: PLR0913  # the options that FILE takes
                 dry_run=dry_run,
                 again=again,
                 choice=choice,
+                reading=reading,
                 progress=report_progress,
             )
         )
@@ -234,21 +247,26 @@ def describe(report: TrainReport, main: str, app: App, *, lands: bool = False) -
     counts += [f"{len(forgotten)} forgotten here"] if forgotten else []
     counts += [f"{failed} failed to be read by the learner"] if failed else []
     yield ", ".join(counts)
+    if report.unscored:
+        judged = report.model is not None or report.estimate is not None
+        yield unscored_line(report.unscored, judged=judged)
     if report.left:
         yield f"{counted(report.left, 'rollout')} on record and not studied: more than one run studies"
     yield from describe_estimate(report.estimate)
     if report.estimate is None:
         yield from describe_learned(report)
     yield from describe_use(report.model)
-    yield from _problems(report)
+    yield from _problems(report.problems, f"Skipped {counted(len(report.problems), 'broken record')}:")
+    yield from _problems(report.remarks, "Of the recordings:")
     if report.plans and not report.dry_run and not lands:
         yield from next_commands(report.branch, main, app)
 
 
-def _problems(report: TrainReport) -> Iterator[str]:
-    if report.problems:
-        yield f"Skipped {counted(len(report.problems), 'broken record')}:"
-        for problem in report.problems[:PROBLEMS_SHOWN]:
-            yield paint(f"  {problem['file']}:{problem['line']}: {problem['error']}")
-        if len(report.problems) > PROBLEMS_SHOWN:
-            yield f"  and {len(report.problems) - PROBLEMS_SHOWN} more (--json lists all)"
+def _problems(problems: tuple[dict[str, JsonValue], ...], title: str) -> Iterator[str]:
+    if problems:
+        yield title
+        for problem in problems[:PROBLEMS_SHOWN]:
+            where = f"{problem['file']}:{problem['line']}" if problem["line"] else str(problem["file"])
+            yield paint(f"  {where}: {problem['error']}")
+        if len(problems) > PROBLEMS_SHOWN:
+            yield f"  and {len(problems) - PROBLEMS_SHOWN} more (--json lists all)"

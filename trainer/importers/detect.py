@@ -55,8 +55,9 @@ def format_of(record: dict[str, JsonValue], forced: str = "") -> Format:
         if form.matches(record):
             return form
     keys = ", ".join(sorted(record)[:8]) or "none"
+    other = next((form.name for form in FORMATS if forced and form.matches(record)), "")
     what = f"this is no record of {forced}" if forced else "not a format that is understood"
-    raise RecordError(f"{what} (keys: {keys[:200]})")
+    raise RecordError(f"{what}, but one of {other}" if other else f"{what} (keys: {keys[:200]})")
 
 
 def read_all(value: JsonValue, forced: str = "") -> tuple[str, list[Found | Flaw]]:
