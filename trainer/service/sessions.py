@@ -153,7 +153,8 @@ class SessionService:
     async def delete(self, user: str, session: str) -> Json:
         """Delete a session with all that was said in it. Raises UnknownError, StateError: it is at work.
 
-        What was learned from it, and the redacted evidence, stay: `xp forget` and `xp revert` take these.
+        What was learned from it, and the redacted evidence, stay: `xp revert` undoes the one, and
+        `xp forget SESSION` removes the other.
         """
         await self._store.delete(user, checked_id(session))
         return {"session_id": session, "uri": session_uri(user, session), "deleted": True}
