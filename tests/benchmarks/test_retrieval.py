@@ -1,0 +1,97 @@
+"""Which method finds the right page, and how long a search takes among ten thousand pages."""
+
+from __future__ import annotations
+
+import random
+import re
+import sqlite3
+import time
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+from tests.benchmarks.timing import table
+from tests.retrieval import PAGES, TASKS, policy, recall
+from xpstore.experience import Experience, ExperienceSet
+from xpstore.page_index import PageIndex
+from xpstore.search import Document, Index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Method = Callable[[str], list[str]]
+
+MOST_MS = 20.0
+
+
+def one_text(page: Experience) -> str:
+    return f"{page.name}\n{page.description}\n{page.content}"
+
+
+def default() -> Method:
+    index = PageIndex.of(policy())
+    return lambda task: [page.name for page, _ in index.search(task, 10)]
+
+
+def words() -> Method:
+    """BM25 of FTS5 over whole pages, and nothing else."""
+    index = Index.of(Document(page.name, one_text(page)) for page in policy().policies)
+    return lambda task: [hit.name for hit in index.lookup(task, 10)]
+
+
+def trigrams() -> Method:
+    """BM25 of FTS5's own tokenizer of three characters."""
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE VIRTUAL TABLE pages USING fts5(name UNINDEXED, text, tokenize = 'trigram')")
+    db.executemany("INSERT INTO pages VALUES (?, ?)", ((p.name, one_text(p)) for p in policy().policies))
+
+    def find(task: str) -> list[str]:
+        line = re.sub(r"\W+", " ", task.lower())
+        pieces = sorted({line[at : at + 3] for at in range(len(line) - 2)})
+        query = " OR ".join(f'"{piece}"' for piece in pieces)
+        rows = "SELECT name FROM pages WHERE pages MATCH ? ORDER BY rank LIMIT 10"
+        return [name for (name,) in db.execute(rows, (query,))] if query else []
+
+    return find
+
+
+def test_who_finds_the_right_page() -> None:
+    rows = {}
+    for name, method in {
+        "xp search": default(),
+        "words, BM25": words(),
+        "trigrams, BM25": trigrams(),
+    }.items():
+        figures = [recall(method, at, lang) for lang in ("", "en", "zh") for at in (1, 3)]
+        rows[name] = figures
+    columns = [f"{lang} @{at}" for lang in ("all", "en", "zh") for at in (1, 3)]
+    table(f"recall, {len(TASKS)} tasks, {len(PAGES)} pages", columns, rows)
+
+
+def many(size: int) -> ExperienceSet:
+    """Return pages of the statements of all pages, each with a number of its own."""
+    draw = random.Random(1)  # noqa: S311 - no secret
+    lines = [line for text in PAGES.values() for line in text.splitlines() if line.startswith("- ")]
+    heads = [re.search(r"^description: (.*)$", text, re.MULTILINE)[1] for text in PAGES.values()]  # type: ignore[index]
+    pages = []
+    for number in range(size):
+        name = f"lesson-{number:05}"
+        body = "\n".join(f"{line} ({number})" for line in draw.sample(lines, 12))
+        text = f"---\nname: {name}\ndescription: {draw.choice(heads)}\n---\n\n## Approach\n\n{body}\n"
+        pages.append(Experience(name=name, text=text))
+    return ExperienceSet(root_uri="experiences", policies=tuple(pages))
+
+
+def test_how_long_a_search_takes(*, full: bool) -> None:
+    size = 10_000 if full else 2_000
+    with PageIndex.of(many(size)) as index:
+        times: dict[str, list[float]] = {"en": [], "zh": []}
+        for _ in range(4 if full else 2):  # the first round warms up
+            for task in TASKS:
+                start = time.process_time()
+                index.search(task.task, 5, given=True)
+                times[task.lang].append(1000 * (time.process_time() - start))
+    rows = {}
+    for lang, found in times.items():
+        warm = found[len([task for task in TASKS if task.lang == lang]) :]
+        rows[lang] = (median(warm), quantiles(warm, n=20)[-1], max(warm))
+    table(f"a search among {size} pages, wanted: {MOST_MS:.0f}", ("median ms CPU", "95 %", "most"), rows)
