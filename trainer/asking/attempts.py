@@ -26,6 +26,8 @@ QUICK = 0.25
 """The part of the time allowed within which a quick answer comes."""
 MOST_SILENT = 3
 """Requests in a row, each alone under way, without an answer in time: then the endpoint is greeted."""
+REST = 120.0
+"""Seconds for which an endpoint that is not there is left alone; then it is greeted again."""
 Read = TypeVar("Read")
 
 
@@ -100,19 +102,22 @@ class Attempts:
         self._slots = slots
         self._greet = greet
         self._gone: AttemptError | None = None
+        self._greet_at = math.inf
         self._silent = 0
 
     async def until_answered(self, attempt: Callable[[], Awaitable[Read]]) -> tuple[Read, int]:
         """Attempt until there is an answer, or it has failed as often as it may; return the attempts too.
 
         What fails because others were under way is not the request's own failure, as often as their number
-        can be halved. The slot is free while it waits. An endpoint that has refused the key, or answers
-        nothing, not even a greeting, is not asked again. Raises ChatError.
+        can be halved. The slot is free while it waits. An endpoint that has refused the key is not asked
+        again; nor, for a while, one that answers nothing, not even a greeting. Raises ChatError.
         """
         clock = asyncio.get_running_loop().time
         own = crowded = 0
         while True:
             async with self._slots.one() as slot:
+                if self._gone and clock() >= self._greet_at:
+                    await self._look(self._gone)
                 if self._gone:
                     raise self._gone.error(own + crowded or 1)
                 start = clock()
@@ -142,14 +147,22 @@ class Attempts:
         if error.is_denial:
             self._gone = error
         self._silent = self._silent + slot.is_alone if error.is_silence else 0
-        if self._silent < MOST_SILENT or self._greet is None:
+        if self._silent >= MOST_SILENT:
+            self._silent = 0
+            await self._look(error)
+
+    async def _look(self, error: AttemptError) -> None:
+        """Greet the endpoint; where it does not answer, it is gone for a while, and this is why."""
+        if self._greet is None:
             return
-        self._silent = 0
+        self._greet_at = math.inf  # nobody else does meanwhile
         try:
             await self._greet()
         except AttemptError as none:
             if none.is_silence:
-                self._gone = error
+                self._gone, self._greet_at = error, asyncio.get_running_loop().time() + REST
+                return
+        self._gone = None
 
 
 def seconds_of(header: str) -> float | None:

@@ -145,6 +145,31 @@ def test_questions_that_cannot_be_answered_are_not_taken_for_an_endpoint_that_is
     assert all("(11 attempts)" in results[n].message for n in hangs) or parallel > 1
 
 
+def test_an_endpoint_that_was_gone_is_found_again():
+    """Who runs for days need not be started again."""
+    endpoint = Endpoint(1, is_dead=True)
+
+    async def days() -> list:
+        tries = Attempts(LlmSettings(parallel=1, retries=3, timeout=LIMIT), Slots(1), endpoint.greet)
+
+        async def ask() -> object:
+            try:
+                return (await tries.until_answered(lambda: endpoint.request(1)))[0]
+            except ChatError as error:
+                return error.fault
+
+        found = [await ask(), await ask()]
+        asked = endpoint.asked
+        endpoint.is_dead = False
+        found.append(await ask())
+        assert endpoint.asked == asked, "it is left alone"
+        await asyncio.sleep(attempts.REST)
+        return [*found, await ask(), await ask()]
+
+    assert virtual_clock.run(days()) == ["timeout", "timeout", "timeout", 1, 1]
+    assert endpoint.greeted == 2
+
+
 @pytest.mark.parametrize("most", [1, 3, 4, 9])
 def test_an_endpoint_that_turns_away_what_is_too_much_is_sent_less(most):
     endpoint = Endpoint(5, most=most)
