@@ -59,7 +59,7 @@ def rollouts_of(store):
     return [json.loads(evidence.read(loc, path)) for path in paths]
 
 
-@pytest.mark.parametrize("stage", ["extract", "edit"])
+@pytest.mark.parametrize("stage", [pytest.param("extract", marks=pytest.mark.stress), "edit"])
 def test_fault_5_an_error_that_passes_loses_no_lesson_and_teaches_none_twice(modelled, llm_server, stage):
     teach(llm_server).on(stage, Fault("status", 503))
 

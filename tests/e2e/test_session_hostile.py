@@ -32,12 +32,13 @@ NASTY = [
 ]
 
 
-@pytest.fixture
-def talking(tmp_path, monkeypatch):
-    quick(monkeypatch)
-    loc = make_store(tmp_path / "s")
-    with opened(service(loc)) as talking:
-        yield talking, loc
+@pytest.fixture(scope="module")
+def talking(tmp_path_factory):
+    loc = make_store(tmp_path_factory.mktemp("hostile") / "s")
+    with pytest.MonkeyPatch.context() as patched:
+        quick(patched)
+        with opened(service(loc)) as talking:
+            yield talking, loc
 
 
 def asked(talking, method, path, body=None):
@@ -56,29 +57,28 @@ def done(talking, session):
             return found
 
 
-def test_whatever_is_said_is_learned_from_as_data(talking):
+def said(text):
+    """A turn of a user, of somebody with a strange role, and of an agent that calls strange tools."""
+    tool = {"type": "tool", "tool_id": text, "tool_output": text, "tool_status": "completed"}
+    return [
+        {"role": "user", "content": f"{text} my key is {SECRET}"},
+        {"role": text[:64], "parts": [{**tool, "tool_name": text, "tool_input": {text: [text]}}]},
+        {"role": "assistant", "parts": [{**tool, "tool_name": "set_it", "tool_input": {text: text}}]},
+    ]
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_whatever_is_said_is_learned_from_as_data(talking, number):
     client, loc = talking
-    for number, text in enumerate(NASTY):
-        name = f"s{number}"
-        asked(client, "POST", "sessions", {"session_id": name})
-        tool = {
-            "type": "tool",
-            "tool_id": text,
-            "tool_name": text,
-            "tool_output": text,
-            "tool_status": "completed",
-        }
-        messages = [
-            {"role": "user", "content": f"{text} my key is {SECRET}"},
-            {"role": text[:64] or "x", "parts": [{**tool, "tool_input": {text: [text]}}]},
-            {"role": "assistant", "parts": [{**tool, "tool_name": "set_it", "tool_input": {text: text}}]},
-        ]
-        added = asked(client, "POST", f"sessions/{name}/messages/batch", {"messages": messages})
-        assert added["status"] == "ok", added
-        task = done(client, name)
-        assert task["status"] == "completed", task["error"]
-        diff = f"{task['result']['memory_diff_uri']}"
-        assert asked(client, "GET", f"content/read?uri={diff}")["status"] == "ok"
+    name = f"s{number}"
+    asked(client, "POST", "sessions", {"session_id": name})
+    messages = [message for text in NASTY[number::2] for message in said(text)]
+    added = asked(client, "POST", f"sessions/{name}/messages/batch", {"messages": messages})
+    assert added["status"] == "ok", added
+    task = done(client, name)
+    assert task["status"] == "completed", task["error"]
+    diff = asked(client, "GET", f"content/read?uri={task['result']['memory_diff_uri']}")
+    assert "session-set_it" in diff["result"]
     fsck(loc.repo.workdir)
     fresh = Location.find(loc.repo.workdir)
     assert list(texts(fresh, BRANCH)) == ["session-set_it"]
