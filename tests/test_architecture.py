@@ -27,6 +27,7 @@ DOORS = {  # library → the only modules that may import it
     "openai": {"trainer.llm"},
     "httpx": {"trainer.http_client"},
     "httpx2": {"trainer.llm"},
+    "ray": {"trainer.cluster.door"},
     "tenacity": {"trainer.http_client"},
     "watchfiles": {"xpstore.watch"},
     "mcp": {"trainer.mcp_server.server"},

@@ -7,8 +7,9 @@ A run that has landed and was undone since is not gone on with; the same command
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.assembly import learner_of, learning, trainer_of
 from trainer.components.case_loader import ListCaseLoader
@@ -29,6 +30,7 @@ from xpstore.model import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from trainer.report import EpochStage, EvaluationStage, Stage
     from trainer.results import TrainEpochResult
     from trainer.rollouts import Progress
-    from trainer.strategies import ModelChoice
+    from trainer.strategies import ModelChoice, Strategies
     from xpstore.location import Location
     from xpstore.settings import DuplicateSettings, LlmSettings
 
@@ -76,6 +78,18 @@ class Arranged:
     """The name of that trainer."""
 
 
+class Elsewhere(Protocol):
+    """Other machines, where agents work and rollouts are studied."""
+
+    def world(self, world: World) -> World:
+        """Return the world with its agents over there; what it scores is the same."""
+        ...
+
+    def strategies(self, strategies: Strategies) -> Strategies:
+        """Return the strategies with what can be done over there done there."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A training run before it begins."""
@@ -91,6 +105,12 @@ class Run:
     duplicates: DuplicateSettings
     llm: LlmSettings | None = None
     """The model that learns; None = the learner has none."""
+
+    def at(self, elsewhere: Elsewhere) -> Run:
+        """Return the run with its agents on other machines."""
+        world = elsewhere.world(self.world)
+        measurement = replace(self.measurement, world=world) if self.measurement else None
+        return replace(self, world=world, measurement=measurement)
 
     @property
     def context(self) -> PipelineContext:
@@ -129,17 +149,23 @@ async def train_loop(  # noqa: PLR0913  # the options of the verb
     store: str | None = None,
     choice: ModelChoice | None = None,
     arranged: Arranged | None = None,
+    elsewhere: Callable[[StoreDoor], AbstractAsyncContextManager[Elsewhere]] | None = None,
     say: Callable[[Stage], None] | None = None,
     progress: Progress | None = None,
 ) -> LoopReport:
     """Train on the store's own cases, or on those `arranged`; `say` hears of every stage as it ends.
 
-    Without a `choice`, the learner without a model learns. What was recorded and committed before an error
-    or an interrupt stays. Raises XpError.
+    Without a `choice`, the learner without a model learns. With `elsewhere`, it is done on the machines that
+    this opens. What was recorded and committed before an error or an interrupt stays. Raises XpError.
     """
     heard = say or (lambda _: None)
-    async with StoreDoor(location, store) as door, learning(door, choice) as strategies:
+    async with AsyncExitStack() as stack:
+        door = await stack.enter_async_context(StoreDoor(location, store))
+        strategies = await stack.enter_async_context(learning(door, choice))
         run = await prepare(door, options, choice, arranged)
+        if elsewhere:
+            there = await stack.enter_async_context(elsewhere(door))
+            run, strategies = run.at(there), there.strategies(strategies)
 
         async def measured(stage: str, epoch: int, commit: str) -> EvaluationStage | None:
             if run.measurement is None:

@@ -1,0 +1,44 @@
+"""Open a cluster for a store."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from trainer.cluster import work
+from trainer.cluster.door import Cluster
+from trainer.cluster.placement import Placement
+from xpstore import pinned, remote
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.cluster.work import Place
+    from trainer.store_door import StoreDoor
+    from xpstore.location import Location
+
+
+@asynccontextmanager
+async def placement(
+    door: StoreDoor, remote_name: str = "", *, processors: int | None = None
+) -> AsyncIterator[Placement]:
+    """Connect to a cluster whose workers reach the store by a git remote, by its name.
+
+    Without one they read the repository where it is: on this machine, or on a disk that all of them share.
+    Raises UsageError for an unknown remote, RepositoryError where it cannot be reached.
+    """
+    place, world = await door.call(lambda location: _described(location, remote_name))
+    async with Cluster(processors=processors) as cluster:
+        made = Placement(cluster, door, place, world, remote_name, {})
+        try:
+            yield made
+        finally:
+            await made.release()
+
+
+def _described(location: Location, name: str) -> tuple[Place, str]:
+    config, repo = location.config, location.repo
+    url = str(repo.place.resolve())
+    if name:
+        url = pinned.address(repo, remote.choose(repo, config.main, name))
+    return work.Place(url, location.prefix, config), work.world_text(config.environment, config.llm)
