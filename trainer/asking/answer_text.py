@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 MOST_ATTEMPTS = 64
 """Braces that are tried as the start of an object."""
 _THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_STILL_THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHT = re.compile(
+    r"\A(?!\s*[{\[]).*?</(think|thinking|reasoning)>[ \t]*(?:\n|\Z)", re.DOTALL | re.IGNORECASE
+)
+"""Thoughts that the prompt had begun: templates of models do that."""
 _FENCE = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[ \t]*(?:json5?|JSON)?[ \t]*\n(.*?)^[ \t]*\1", re.DOTALL | re.MULTILINE
 )
@@ -27,7 +32,7 @@ def find_object(text: str) -> dict[str, JsonValue]:
 
     Raises ValueError, with a sentence for the model, where there is none.
     """
-    text = _THINKING.sub("", mend(text).lstrip("\ufeff")).strip()
+    text = _without_thoughts(mend(text).lstrip("\ufeff")).strip()
     whole = _decoded(text)
     if isinstance(whole, dict):
         return whole
@@ -40,9 +45,19 @@ def find_object(text: str) -> dict[str, JsonValue]:
     return _longest(text)
 
 
+def spoken(text: str) -> str:
+    """Return what a model has said, without what it thought aloud; nothing where it was cut at that."""
+    said = _without_thoughts(text).strip()
+    return "" if _STILL_THINKING.match(said) else said
+
+
 def is_bare(text: str) -> bool:
     """Say whether the text is the object and nothing around it."""
     return text.strip()[:1] == "{" and text.strip()[-1:] == "}"
+
+
+def _without_thoughts(text: str) -> str:
+    return (_THINKING if _STILL_THINKING.match(text) else _THOUGHT).sub("", text, count=1)
 
 
 def _decoded(text: str) -> JsonValue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from trainer.asking.answer_text import spoken
 from trainer.asking.chat import ChatRequest
 from trainer.asking.chat import Message as ChatMessage
 from trainer.asking.prompts import prompt
@@ -112,7 +113,7 @@ class SingleTurnLLMRolloutExecutor:
             seed=seed,
         )
         reply, used = await self._asker.converse(request)
-        if text := reply.text.strip() or reply.refusal.strip():
+        if text := spoken(reply.text) or reply.refusal.strip():
             return _say("assistant", text)
         if reply.finish_reason == "length":
             raise AskError(

@@ -12,6 +12,7 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
+from trainer.asking.answer_text import spoken
 from trainer.asking.chat import Message as ChatMessage
 from trainer.asking.chat import ToolCall
 from trainer.domain import Message, TextPart, ToolPart
@@ -91,10 +92,10 @@ def read_reply(reply: ChatReply, number: int) -> Message:
     """Return what a model replied as a message with pending calls, which get the numbers from `number` on.
 
     The ids that endpoints make up are drawn anew each time; these are not. Arguments that are no JSON object
-    stay text, and the environment's tools refuse them.
+    stay text, and the environment's tools refuse them. What was thought aloud is neither said nor called.
     """
     parts: list[TextPart | ToolPart] = []
-    text, calls = reply.text.strip(), [(c.name, _arguments(c.arguments)) for c in reply.tool_calls]
+    text, calls = spoken(reply.text), [(c.name, _arguments(c.arguments)) for c in reply.tool_calls]
     if not calls:
         text, calls = _calls_in(text)
     if said := text or reply.refusal.strip():

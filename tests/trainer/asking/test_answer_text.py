@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.asking.answer_text import find_object, is_bare
+from trainer.asking.answer_text import find_object, is_bare, spoken
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -28,6 +28,7 @@ PROSE = st.text(st.characters(exclude_characters="{}`~<"), max_size=40)
         'Sure {of course}: {"a": 1}. Is {that} right?',
         '<think>{"b": 2, "c": 3, "d": 4}</think>{"a": 1}',
         ' <THINKING>\nhm {\n</thinking>\n\n{"a": 1}',
+        'perhaps {"b": 2, "c": 3}\n</think>\n\n{"a": 1}',
         '{"a": 1}{}',
         '{} {\n"a": 1}',
         '```python\nprint("hi")\n```\nso: {"a": 1}',
@@ -42,6 +43,22 @@ def test_an_object_with_something_around_it_is_told():
     assert [is_bare(text) for text in (' {"a": 1}\n', '```\n{"a": 1}\n```', '{"a": 1} so', "")] == [True] + [
         False
     ] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (" Hello.\n", "Hello."),
+        ("<think>They want it.\n</think>\nHello.", "Hello."),
+        ("They want it.\n</think>\n\nHello.", "Hello."),
+        ("<think>They want", ""),
+        ("<THINKING>a</thinking>", ""),
+        ('{"a": "</think>"}', '{"a": "</think>"}'),
+        ("Write </think> where it ends.", "Write </think> where it ends."),
+    ],
+)
+def test_what_was_thought_aloud_is_not_said(text, said):
+    assert spoken(text) == said
 
 
 def test_line_breaks_may_stand_in_strings():

@@ -114,6 +114,7 @@ def test_a_task_is_the_text_or_the_fields_of_a_cases_input(given, shown):
         (Fault("status", 500), "http"),
         (Fault("empty"), "empty"),
         (Fault("length", answer=""), "length"),
+        (Fault("length", answer="<think>" + "I see. " * 20), "length"),
     ],
 )
 def test_no_answer_is_no_rollout(llm_server, fault, name):
@@ -121,6 +122,11 @@ def test_no_answer_is_no_rollout(llm_server, fault, name):
     with pytest.raises(AskError) as caught:
         answer(llm_server)
     assert caught.value.fault == name
+
+
+def test_what_a_model_thinks_aloud_is_no_part_of_its_answer(llm_server):
+    llm_server.on("answer", Fault("thinking", answer="Paris."))
+    assert answer(llm_server)[0].messages[-1].text == "Paris."
 
 
 def test_a_refusal_is_an_answer(llm_server):

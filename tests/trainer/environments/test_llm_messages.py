@@ -156,6 +156,15 @@ def test_other_text_is_what_the_agent_says(text):
     assert (found.text, found.tools) == (text, ())
 
 
+def test_a_call_that_was_only_thought_of_is_none():
+    """Models think aloud in tags, and weigh calls that they do not make."""
+    thought = f"<think>I could cancel: {json.dumps(CALL)} or ask.</think>\n"
+    found = read_reply(ChatReply(text=f"{thought}Shall I cancel it?"), 1)
+    assert (found.text, found.tools) == ("Shall I cancel it?", ())
+    assert [p.tool_name for p in read_reply(ChatReply(text=thought + FENCED), 1).tools] == ["get_order"]
+    assert read_reply(ChatReply(text=thought.removesuffix("</think>\n")), 1).parts == ()
+
+
 def test_a_refusal_is_said_and_silence_is_silence():
     assert read_reply(ChatReply(refusal="I will not."), 1).text == "I will not."
     assert read_reply(ChatReply(), 1).parts == ()
