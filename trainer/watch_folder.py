@@ -82,11 +82,11 @@ async def watch_folder(  # noqa: PLR0913  # what `xp watch DIR` says
     """
     stopped = threading.Event()
     looks = hints([folder.root], poll, stopped)
-    reading = asyncio.Semaphore(FILES)
+    places = asyncio.Semaphore(FILES)
     tasks: set[asyncio.Task[None]] = set()
 
     async def read(path: Path) -> None:
-        async with reading:
+        async with places:
             tell(await learn_file(trainer, path, reading))
 
     try:
