@@ -69,19 +69,24 @@ class Forgotten:
 
 
 def named(loc: Location, text: str) -> list[str]:
-    """Return the rollouts that a text names: the one whose id begins so, or all of the session of this name.
+    """Return the rollouts that a text names: the one whose id begins so, or all of a session.
 
-    Raises NotFoundError where there is none, or where it names a rollout and a session.
+    A session is named by its id or its URI. Raises NotFoundError where there is none, or several things.
     """
-    of_session = sorted(_of_session(loc, text))
-    if not of_session:
+    sessions = _sessions(loc, text)
+    if not sessions:
         return [_find(loc, text)]
+    if len(sessions) > 1:
+        raise NotFoundError(
+            f"'{text}' names {len(sessions)} sessions", hint=f"name one: {', '.join(sessions)}"
+        )
+    (of_session,) = sessions.values()
     if evidence.find_ids(loc, "rollouts", text):
         raise NotFoundError(
             f"'{text}' names a session, and begins the id of a rollout",
-            hint=f"name the rollouts one by one: {', '.join(of_session[:4])}",
+            hint=f"name the session as {next(iter(sessions))}",
         )
-    return of_session
+    return sorted(of_session)
 
 
 def forget_all(loc: Location, rollouts: Sequence[str], *, dry_run: bool = False) -> Forgotten:
@@ -136,14 +141,22 @@ def _find(loc: Location, rollout: str) -> str:
     raise NotFoundError(f"there is no rollout '{rollout}'", hint="xp show lists the rollouts of a plan")
 
 
-def _of_session(loc: Location, session: str) -> Iterator[str]:
-    """Yield the rollouts that a service made of a session (`metadata.session` of a recording)."""
-    mark = b'"session":' + canonical_json(session)
+def _sessions(loc: Location, text: str) -> dict[str, list[str]]:
+    """Return the sessions of this id or URI, by URI, each with the rollouts that a service made of it.
+
+    A recording says it itself: `metadata` has `session`, and `archive_uri` below the session's URI.
+    """
+    found: dict[str, list[str]] = {}
+    mark = canonical_json(text).strip(b'"')
     for path, data in _files(loc, "rollouts"):
-        if mark in data:
-            told = evidence.parse_json(data, path).get("metadata")
-            if isinstance(told, dict) and told.get("session") == session:
-                yield layout.subject_of(path)
+        if mark not in data:
+            continue
+        told = evidence.parse_json(data, path).get("metadata")
+        if isinstance(told, dict) and isinstance(told.get("session"), str):
+            uri = str(told.get("archive_uri", "")).partition("/history/")[0] or told["session"]
+            if text in {told["session"], uri}:
+                found.setdefault(uri, []).append(layout.subject_of(path))
+    return found
 
 
 def _paths(loc: Location, rollout_id: str) -> set[str]:

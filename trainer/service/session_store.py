@@ -124,12 +124,12 @@ class SessionStore:
         return await self._db.run(lambda db: int(db.execute(sql, (key,)).fetchone()[0]))
 
     async def add(
-        self, owner: str, session: str, messages: Sequence[NewMessage], most: int
+        self, owner: str, session: str, messages: Sequence[NewMessage], most: int, tokens: int
     ) -> tuple[SessionRow, int]:
         """Add messages, those that are there already once; return the session, and how many are new.
 
         Raises UnknownError; and adds none: ExistsError where another message has the id of one, StateError
-        where more than `most` would wait for a commit.
+        where more than `most`, or than so many tokens, would wait for a commit.
         """
         now = self._clock()
 
@@ -138,8 +138,8 @@ class SessionStore:
             added = sum(add_message(db, key, message) for message in messages)
             db.execute("UPDATE session SET updated = ? WHERE key = ?", (now, key))
             found = session_row(db, owner, session)
-            if found.messages > most:
-                raise StateError(f"session {session} has {most} messages", hint="commit them first")
+            if found.messages > most or found.tokens > tokens:
+                raise StateError(f"session {session} is full: it has not committed yet", hint="commit it")
             return found, added
 
         return await self._db.run(work)

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 MOST_PENDING = 20_000
 """Messages that a session may have that it has not committed."""
+MOST_TOKENS = 2_000_000
+"""Tokens that these may have together: all of them become one recording."""
 Json = dict[str, "JsonValue"]
 
 
@@ -170,7 +172,7 @@ class SessionService:
             )
         base = session_uri(user, checked_id(session))
         new = await asyncio.to_thread(lambda: [_new(message, base) for message in messages])
-        row, added = await self._store.add(user, session, new, MOST_PENDING)
+        row, added = await self._store.add(user, session, new, MOST_PENDING, MOST_TOKENS)
         return {
             "session_id": session,
             "message_count": row.messages,

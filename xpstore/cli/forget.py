@@ -4,7 +4,8 @@ The rollout, its notes and what else is only about it leave the evidence branch,
 and the packs. Lessons that cite it stay and are listed: undo them with xp revert. Other clones, remotes
 and backups still have it. There is no way back, so it asks first; --yes does not.
 
-SESSION is the id of a session of xp serve. The service keeps what was said in it until a client deletes it.
+SESSION is the id or the URI of a session of xp serve. The service keeps what was said in it until a client
+deletes it.
 
 JSON: {"rollouts": [id], "lessons": [{"plan_id", "experience", "statement"}], "removed": [path], "remotes":
 [branch], "dry_run"}

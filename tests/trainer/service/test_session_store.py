@@ -32,7 +32,7 @@ def names(rows):
 
 async def filled(store, *messages, owner="u", session="s"):
     await store.create(owner, session, {})
-    return await store.add(owner, session, messages, 100)
+    return await store.add(owner, session, messages, 100, 100)
 
 
 def test_one_process_has_the_sessions_of_a_store(store, tmp_path):
@@ -70,15 +70,16 @@ def test_the_same_message_twice_is_there_once_and_another_one_with_its_id_is_ref
     async def main():
         row, added = await filled(store, new("a"), new("b"))
         assert (row.messages, row.tokens, added) == (2, 2, 2)
-        row, added = await store.add("u", "s", [new("b"), new("c"), new("c")], 100)
+        row, added = await store.add("u", "s", [new("b"), new("c"), new("c")], 100, 100)
         assert (row.messages, added) == (3, 1)
         with pytest.raises(ExistsError, match="another message has the id a"):
-            await store.add("u", "s", [new("d"), new("a", "Ho")], 100)
+            await store.add("u", "s", [new("d"), new("a", "Ho")], 100, 100)
         assert names(await store.messages("u", "s")) == ["a", "b", "c"]
-        with pytest.raises(StateError, match="has 3 messages"):
-            await store.add("u", "s", [new("e")], 3)
+        for most, tokens in ((3, 100), (100, 3)):
+            with pytest.raises(StateError, match="is full"):
+                await store.add("u", "s", [new("e")], most, tokens)
         with pytest.raises(UnknownError):
-            await store.add("u", "nix", [new("a")], 100)
+            await store.add("u", "nix", [new("a")], 100, 100)
 
     asyncio.run(main())
 
@@ -89,7 +90,7 @@ def test_a_commit_freezes_in_one_step_and_the_next_one_what_came_after(store):
         assert await store.commit("u", "s", 1, task="t1", policy="p1", trace="x") == 1
         assert await store.commit("u", "s", 1, task="t2", policy="p2", trace="x") == 0
         assert names(await store.messages("u", "s")) == ["d"]
-        await store.add("u", "s", [new("a"), new("e")], 100)  # what was frozen is known, too
+        await store.add("u", "s", [new("a"), new("e")], 100, 100)  # what was frozen is known, too
         assert await store.commit("u", "s", 0, task="t3", policy="p3", trace="x") == 2
         first, second = await store.archived("u", "s", 1), await store.archive_of("t3")
         assert [names(a.messages) for a in (first, second)] == [["a", "b", "c"], ["d", "e"]]

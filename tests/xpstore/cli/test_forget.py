@@ -109,9 +109,18 @@ def test_a_session_is_forgotten_as_a_whole_and_no_other(store, session):
 
 def test_what_names_a_session_and_a_rollout_names_neither(store, session):
     loc = Location.find(store.path)
-    row = {"n": 9, "metadata": {"session": session[0][:8]}}
-    evidence.write(loc, [evidence.rollout_file(content_id(row), row)], "Receive")
-    code, _, err = store.xp("forget", session[0][:8], "--yes")
-    assert code == 1
-    assert "names a session, and begins the id of a rollout" in err
-    assert len(evidence.find_ids(loc, "rollouts", "")) == 4
+    begins = session[0][:8]
+    rows = [
+        {"metadata": {"session": begins, "archive_uri": "viking://user/a/sessions/x/history/archive_001"}},
+        {"metadata": {"session": "s1", "archive_uri": "viking://user/b/sessions/s1/history/archive_001"}},
+    ]
+    new = [content_id(row) for row in rows]
+    evidence.write(loc, [evidence.rollout_file(i, row) for i, row in zip(new, rows, strict=True)], "Receive")
+    for text, why in ((begins, "begins the id of a rollout"), ("s1", "names 2 sessions")):
+        code, _, err = store.xp("forget", text, "--yes")
+        assert code == 1
+        assert why in err
+    assert len(evidence.find_ids(loc, "rollouts", "")) == 5
+    assert store.json("forget", "viking://user/b/sessions/s1", "--yes")["rollouts"] == [new[1]]
+    assert store.json("forget", "viking://user/a/sessions/x", "--yes")["rollouts"] == [new[0]]
+    assert store.json("forget", "s1", "--yes")["rollouts"] == sorted(session[:2])
