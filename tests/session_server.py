@@ -3,7 +3,7 @@
     server.faults["commit"] = ["lost"]     what goes wrong with the calls of a kind, one after the other
     server.course = ["running", "failed"]  what a task is, look for look; the last stays
 
-Kinds of calls are create, add, commit, look (at a session), tasks (of a session) and task.
+Kinds of calls are create, add, commit, look (at a session), tasks (of a session), task and retry.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ class SessionServer:
         """Task → session."""
         self.seen: Counter[str] = Counter()
         """How often each task was looked at."""
+        self.can_retry = False
+        self.retried: list[str] = []
+        """Tasks that somebody wanted to be tried again."""
         self.calls: Counter[str] = Counter()
         self.most = 0
         """Requests at the same time."""
@@ -71,10 +74,8 @@ class SessionServer:
 
     def answer(self, kind: str, session: str, body: Object) -> tuple[int, JsonValue]:
         """Return status and result of a call, or code and message of an error."""
-        if kind == "create":
-            return self._create(session)
-        if kind == "task":
-            return self._task(session)
+        if kind in {"create", "task", "retry"}:
+            return {"create": self._create, "task": self._task, "retry": self._retry}[kind](session)
         if kind == "tasks":
             return 200, [{"task_id": t, "resource_id": s} for t, s in self.tasks.items() if s == session]
         if session not in self.waiting:
@@ -94,6 +95,10 @@ class SessionServer:
             return 409, ["ALREADY_EXISTS", f"session {session} is there"]
         self.waiting[session], self.archives[session] = [], []
         return 200, {"session_id": session}
+
+    def _retry(self, task: str) -> tuple[int, JsonValue]:
+        self.retried.append(task)
+        return (200, {}) if self.can_retry else (404, ["NOT_FOUND", "no such path"])
 
     def _commit(self, session: str) -> Object:
         if not self.waiting[session]:
@@ -157,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         if steps == ["tasks"]:
             return "tasks", parse_qs(url.query)["resource_id"][0]
         if steps[0] == "tasks":
-            return "task", steps[1]
+            return steps[2] if len(steps) == 3 else "task", steps[1]
         if len(steps) == 1:
             return "create", str(body["session_id"])
         kinds = {"batch": "add", "commit": "commit"}

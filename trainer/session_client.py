@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 
 from trainer.http_client import HttpError, JsonClient, segment
 
@@ -48,6 +48,15 @@ class SessionClient(Protocol):
 
     async def get_task(self, task_id: str) -> JsonValue:
         """Return a task's `status`, `result` and `error`; None where the service knows none."""
+        ...
+
+
+@runtime_checkable
+class CanRetry(Protocol):
+    """A client that can have a failed task tried again; not all services know that."""
+
+    async def retry_task(self, task_id: str) -> bool:
+        """Have it tried again; False where the service does not do that."""
         ...
 
 
@@ -95,6 +104,17 @@ class HttpSessionClient:
             if error.kind == "gone":
                 return None
             raise
+
+    async def retry_task(self, task_id: str) -> bool:
+        """Have a failed task tried again, as `xp serve` does; False where the service does not."""
+        try:
+            await self._client.post(f"{_TASK}/{segment(task_id)}/retry", {})
+        except HttpError as error:
+            if error.status in {404, 405}:
+                return False
+            if error.status != 409:  # it has ended otherwise meanwhile: look
+                raise
+        return True
 
 
 def _result(answer: JsonValue) -> JsonValue:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from trainer.session_client import MOST_MESSAGES, fault_of
+from trainer.session_client import MOST_MESSAGES, CanRetry, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -136,8 +136,19 @@ class SessionUpload:
                 await self._commit(way)
         if way.task_id:
             await self._wait(way)
+            if way.is_earlier and way.status == "failed" and await self._retry(way):
+                way.is_earlier = False
+                await self._wait(way)
         else:
             way.is_spent = True
+
+    async def _retry(self, way: Way) -> bool:
+        """Say whether the service tries the task again: what it has of the rollout is then learned once."""
+        client = self._client
+        if not isinstance(client, CanRetry):
+            return False
+        way.stage = "retry_task"
+        return await self._ask(way, lambda: client.retry_task(way.task_id)) is True
 
     async def _create(self, way: Way) -> bool:
         """Say whether the session is new."""

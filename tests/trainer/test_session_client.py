@@ -74,6 +74,13 @@ def test_the_calls_return_what_the_envelope_holds():
             ]
             assert (await client.get_task("task-0"))["status"] == "pending"
             assert await client.get_task("task-9") is None
+            assert await client.retry_task("task-0") is False
+            server.can_retry = True
+            assert await client.retry_task("task-0") is True
+            server.faults["retry"] = [(409, ""), (500, "")]
+            assert await client.retry_task("task-0") is True
+            with pytest.raises(HttpError, match="answered 500"):
+                await client.retry_task("task-0")
             server.faults["task"] = [(500, ""), "plain"]
             for why in ("answered 500", "not of the form"):
                 with pytest.raises(HttpError, match=why):

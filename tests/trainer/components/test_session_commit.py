@@ -237,6 +237,21 @@ def test_after_a_failure_the_next_run_tries_anew(server, course):
     assert [len(a) for a in server.archives.values()] == [1, 1]
 
 
+def test_a_service_that_can_tries_a_failed_task_again(server):
+    server.courses["task-0"] = ["failed", "failed", "running", "completed"]
+    server.can_retry = True
+    assert train(server, rollout()).failures
+    assert not server.retried
+    server.faults["retry"] = ["lost"]
+    result = train(server, rollout())
+    (commit,) = sessions(result)
+    assert not result.failures
+    assert not result.already
+    assert commit.task_id == "task-0"
+    assert list(server.archives) == [commit.session_id]
+    assert server.retried == ["task-0", "task-0"]
+
+
 def test_a_session_whose_task_nobody_knows_is_not_counted_on(server):
     train(server, rollout())
     server.tasks.clear()
