@@ -14,6 +14,7 @@ import threading
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from select import select
 from urllib.parse import urlsplit
 
 import xllamacpp
@@ -58,6 +59,11 @@ class Front(BaseHTTPRequestHandler):
     def _hand_on(self, data: bytes | None) -> None:
         connection = HTTPConnection(self.behind)
         connection.request(self.command, self.path, data, {"Content-Type": "application/json"})
+        ready, _, _ = select([connection.sock, self.connection], [], [])
+        if connection.sock not in ready:  # whoever asked has gone, and the server is to see that
+            connection.close()
+            self.close_connection = True
+            return
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
