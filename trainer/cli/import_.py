@@ -1,4 +1,4 @@
-"""Turn recordings of other programs into rollouts: one file of JSON lines, masked.
+"""Turn recordings of other programs into one file of rollouts.
 
 FILE may be results of tau-bench or tau2, trajectories in ATIF (Harbor), of SWE-agent or mini-swe-agent,
 sessions of Claude Code, logs of Inspect (.json or .eval), chat messages in OpenAI's form, rollouts; each may
