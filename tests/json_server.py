@@ -86,7 +86,8 @@ class JsonServer:
             self.requests.append(seen)
             path = seen.path.partition("?")[0]
             keys = [(seen.method, path)]
-            keys += [(m, p) for m, p in self._answers if m == seen.method and path.startswith(p.rstrip("*"))]
+            wild = [(m, p) for m, p in self._answers if m == seen.method and p.endswith("*")]
+            keys += [(m, p) for m, p in wild if path.startswith(p.removesuffix("*"))]
             found = next((self._answers[key] for key in keys if key in self._answers), None)
             if found is None:
                 return Answer(404, {"error": {"message": "there is nothing here"}})

@@ -4,7 +4,7 @@ import time
 from email.utils import formatdate
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.http_answer import HttpError, cleaned, decoded, kind_of, reason, seconds_of
@@ -35,6 +35,7 @@ def test_any_bytes_are_a_value_or_a_value_error(data):
     assert value is None or isinstance(value, bool | int | float | str | list | dict)
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_what_is_cleaned_can_be_written_in_utf8(value):
     try:

@@ -111,7 +111,7 @@ DOCUMENT = get(make_service(Words()), "/openapi.json").json()
 
 
 @pytest.mark.parametrize("route", operations(DOCUMENT), ids=str)
-@settings(max_examples=12, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=6, deadline=None, suppress_health_check=[*HealthCheck])
 @given(data=st.data())
 def test_no_request_is_answered_by_a_defect(talking, route, data):
     options = data.draw(requests(DOCUMENT, route, {"execution_id": ["rollout_exec_0"]}))
@@ -121,7 +121,7 @@ def test_no_request_is_answered_by_a_defect(talking, route, data):
     assert ("error" not in answer.json()) or answer.status_code >= 400 or "status" in answer.json()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=12, deadline=None, suppress_health_check=[*HealthCheck])
 @given(name=st.text(), content=st.text(), front=st.none() | st.text(), more=ANYTHING)
 def test_no_experience_and_no_metadata_is_a_defect(talking, name, content, front, more):
     policy = {"name": name, "content": content, "front_matter": front, "metadata": {"a": more}}

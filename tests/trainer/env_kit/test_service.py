@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
@@ -8,9 +7,10 @@ import pytest
 
 from tests.asgi import get, opened
 from tests.env_world import Words, ended, post, submission
-from trainer.env_kit.service import health_of, make_service
+from trainer.env_kit.service import WEB_LIMITS, health_of, make_service
 from trainer.remote_protocol import EXECUTE, EXECUTIONS, QUERY
 from trainer.web.keys import KeyFile
+from trainer.web.limits import MEBIBYTE, WebLimits
 from xpstore.errors import UsageError
 
 
@@ -93,18 +93,17 @@ def test_a_key_sees_its_own_executions(tmp_path):
         assert talking.request("GET", path, headers=two).status_code == 404
 
 
-def test_a_submission_with_many_experiences_fits():
-    with opened(make_service(Words())) as talking:
-        page = {"name": "a", "content": "- Do it.\n" * 200_000}
-        answer = post(talking, EXECUTE, submission(talking, policy_set={"policies": [page]}))
-        assert answer.status_code == 200
-        body = json.dumps({"case": "x" * (33 << 20)})
-        too_large = talking.request(
-            "POST", EXECUTE, content=body, headers={"Content-Type": "application/json"}
-        )
-        assert too_large.status_code == 413
+def test_a_submission_with_many_experiences_fits_and_not_any():
+    page = {"name": "a", "content": "- Do it.\n" * 15_000}
+    with opened(make_service(Words(), web_limits=WebLimits(body_bytes=200_000))) as talking:
+        fits = submission(talking, policy_set={"policies": [page]})
+        assert post(talking, EXECUTE, fits).status_code == 200
+        too_many = submission(talking, policy_set={"policies": [page, page]})
+        assert post(talking, EXECUTE, too_many).status_code == 413
+    assert WEB_LIMITS.body_bytes > 16 * MEBIBYTE
 
 
+@pytest.mark.stress
 def test_a_service_needs_no_repository_and_no_model():
     blocked = "import sys; sys.modules['pygit2'] = sys.modules['openai'] = sys.modules['httpx'] = None; "
     program = f"{blocked}import trainer.env_kit.service, trainer.env_kit.installed"

@@ -49,10 +49,12 @@ def desk() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("policies", [LESSONS, ExperienceSet(root_uri="experiences")], ids=["some", "none"])
-def test_the_order_desk_over_http_is_the_one_in_process(desk, policies):
+@pytest.mark.parametrize(
+    ("policies", "count"), [(LESSONS, 18), (ExperienceSet(root_uri="experiences"), 6)], ids=["some", "none"]
+)
+def test_the_order_desk_over_http_is_the_one_in_process(desk, policies, count):
     here, there = make_desk({}).executor(), make({"url": desk}).executor()
-    known = [*CASES["train"], *CASES["test"]]
+    known = [*CASES["train"], *CASES["test"]][:count]
     # the desk works on cases of others, too, as they are sent
     own = [case.model_copy(update={"name": f"my-{case.name}"}) for case in known[:3]]
 
