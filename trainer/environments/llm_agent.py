@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from trainer.asking.abilities import is_too_long
 from trainer.asking.chat import ChatError, ChatRequest, Tool
 from trainer.asking.prompts import prompt
 from trainer.asking.question import AskError
@@ -129,5 +130,6 @@ def _may_be_about_tools(error: AskError) -> bool:
     """
     if error.fault == "replay":
         return True
-    status = error.status if isinstance(error, ChatError) else 0
-    return status in _REFUSED or (status >= 500 and "tool" in error.message.lower())
+    if not isinstance(error, ChatError) or is_too_long(error.status, error.said):
+        return False
+    return error.status in _REFUSED or (error.status >= 500 and "tool" in error.message.lower())

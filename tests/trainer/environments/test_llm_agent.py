@@ -85,6 +85,8 @@ def test_what_is_refused_later_is_no_matter_of_tools(llm_server):
     [
         (Fault("status", 500), "http"),
         (Fault("status", 401), "http"),
+        (Fault("status", 413), "http"),
+        (Fault("status", 400, body='{"error": {"message": "maximum context length is 4096"}}'), "http"),
         (Fault("status", 429), "http"),
         (Fault("reset"), "connection"),
         (Fault("html"), "http"),
