@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from trainer.cli.extra import extra
 from trainer.cli.learner import describe_estimate, describe_use
 from trainer.cli.running import (
     AT_LEAST_ONE,
@@ -114,20 +115,25 @@ def run_loop(  # noqa: PLR0913  # what the command line says
         note_uncommitted(location, folder, f"what is committed on {location.config.main} is used")
     if dry_run:
         return _preview(app, options, choice, as_json=as_json)
-    elsewhere = _cluster(str(given["cluster_remote"])) if given["executor"] == "ray" else None
+    elsewhere = _elsewhere(str(given["executor"]), str(given["cluster_remote"]))
     return _run(app, options, choice, file, landing, elsewhere, as_json=as_json)
 
 
-def _cluster(remote: str) -> Callable[[StoreDoor], AbstractAsyncContextManager[Elsewhere]]:
-    """Return what opens the cluster. Raises UsageError where Ray is not installed."""
+def _elsewhere(
+    executor: str, remote: str
+) -> Callable[[StoreDoor], AbstractAsyncContextManager[Elsewhere]] | None:
+    """Return what opens the cluster, if one is asked for. Raises UsageError where Ray is not installed."""
+    if executor == "local":
+        if remote:
+            raise UsageError("--cluster-remote is for --executor ray", hint="leave it out")
+        return None
+
     import os
     from functools import partial
-    from importlib.util import find_spec
 
-    if find_spec("ray") is None:
-        raise UsageError("--executor ray needs Ray", hint="pip install 'xpstore[ray]'")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
-    from trainer.cluster.opening import placement
+    with extra("ray", frozenset({"ray"}), "--executor ray"):
+        from trainer.cluster.opening import placement
 
     return partial(placement, remote_name=remote)
 

@@ -11,6 +11,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from trainer.cluster.work import raised
 from trainer.errors import ComponentError
+from xpstore.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,13 +59,21 @@ class Cluster:
         return answer.text
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(
-            ray.init,
-            num_cpus=self._processors,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        """Connect. Raises RefusedError where there is no cluster, and none can be made."""
+        try:
+            await asyncio.to_thread(
+                ray.init,
+                num_cpus=self._processors,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+        except (RuntimeError, ConnectionError, ValueError, OSError) as error:  # all that Ray raises here
+            said = str(error).strip().partition("\n")[0]
+            raise RefusedError(
+                f"Ray cannot be used: {said}",
+                hint="see RAY_ADDRESS and `ray status`, or go without --executor",
+            ) from error
         return self
 
     async def __aexit__(

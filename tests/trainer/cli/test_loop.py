@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -139,3 +140,13 @@ def test_how_to_land_is_for_landing_only(capsys):
     for words in (["--no-gate"], ["--accept-inconclusive"], ["--land", "--dry-run"]):
         assert run([*LOOP, *words]) == 2
         assert words[0] in capsys.readouterr().err
+
+
+def test_a_cluster_that_is_not_to_be_had_is_told(capsys, monkeypatch):
+    assert run([*LOOP, "--cluster-remote", "origin"]) == 2
+    assert "--cluster-remote is for --executor ray" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for name in ("trainer.cluster.opening", "trainer.cluster.door"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert run([*LOOP, "--executor", "ray"]) == 2
+    assert "pip install 'xpstore[ray]'" in capsys.readouterr().err

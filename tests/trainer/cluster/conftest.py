@@ -5,6 +5,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def ray_of_every_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a home of its own; Ray keeps the token of the first in the process, where it asks for one."""
+    """Each test has a home of its own, and Ray would keep the token of the first one in the process."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
