@@ -104,6 +104,7 @@ class SessionCommitPolicyTrainer:
         done = [task.result() for task in tasks]
         after = await self._policy.reload() if self._policy else policy_set
         through = [c for c in done if not c.error]
+        fresh = [c for c in through if not c.is_earlier]
         return RolloutTrainingResult(
             analyses=tuple(
                 RolloutAnalysis(rollout=rollout, evaluation=evaluation)
@@ -113,17 +114,17 @@ class SessionCommitPolicyTrainer:
             ),
             apply_result=PolicyApplyResult(
                 updated_policy_set=after,
-                commits=tuple(dict.fromkeys(c for commit in through for c in commit.commits)),
+                commits=tuple(dict.fromkeys(c for commit in fresh for c in commit.commits)),
             ),
             failures=tuple(
                 RolloutFailure(rollout=c.rollout, case=c.case, stage="session", error=c.error)
                 for c in done
                 if c.error
             ),
-            nothing={c.rollout: c.nothing for c in through if c.nothing and not c.is_earlier},
+            nothing={c.rollout: c.nothing for c in fresh if c.nothing},
             already=tuple(c.rollout for c in through if c.is_earlier),
             metadata={
-                "plans": list(dict.fromkeys(p for commit in through for p in commit.plans)),
+                "plans": list(dict.fromkeys(p for commit in fresh for p in commit.plans)),
                 "sessions": [c.model_dump(mode="json") for c in done],
             },
         )

@@ -210,10 +210,15 @@ def test_a_wrong_key_is_told_at_once(server):
 
 
 def test_what_the_service_has_learned_before_is_not_sent_again(server):
+    server.result = {"plans": ["p1"], "commits": ["c1"]}
     first = train(server, rollout())
     calls = server.calls.copy()
     result = train(server, rollout())
     assert result.already == (rollout().id,)
+    assert first.apply_result.commits == ("c1",)
+    assert not result.apply_result.commits
+    assert not result.metadata["plans"]
+    assert sessions(result)[0].commits == ("c1",)
     assert sessions(result)[0].task_id == sessions(first)[0].task_id
     assert server.calls["commit"] == calls["commit"]
     assert server.calls["add"] == calls["add"]
