@@ -19,7 +19,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from trainer.web.guard import Guard
+from trainer.web.guard import PUBLIC, Guard
 from trainer.web.keys import Caller  # noqa: TC001  # FastAPI reads the types of a dependency
 from trainer.web.limits import Rate, WebLimits
 from trainer.web.problem import WebError, plain
@@ -149,6 +149,9 @@ def _openapi(app: FastAPI, *, has_keys: bool) -> dict[str, object]:
         }
         document.setdefault("components", {})["securitySchemes"] = kinds
         document["security"] = [{"key": []}, {"bearer": []}]
+        for name in PUBLIC & document["paths"].keys():
+            for operation in document["paths"][name].values():
+                operation["security"] = []
     app.openapi_schema = document
     return document
 
