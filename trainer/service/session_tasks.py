@@ -14,7 +14,7 @@ from trainer.service.session_errors import StateError
 from trainer.service.session_learning import failed
 from trainer.service.session_store import OPEN
 from trainer.service.session_views import effective_types
-from xpstore.errors import XpError
+from xpstore.errors import UsageError, XpError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -29,6 +29,8 @@ AT_ONCE = 64
 """As many commits are learned from at the same time; they share updates."""
 ALL = 1 << 31
 CANCELLED = "its session's task was cancelled"
+PASSING = "retryable"
+"""Key of a failed task's result: it may work another time; the next start tries."""
 BROKEN = "the service failed at it; its log says why"
 
 
@@ -43,7 +45,14 @@ class SessionTasks:
         self._begun: set[str] = set()
 
     async def start(self) -> int:
-        """Take up what another process has left undone; return how many tasks."""
+        """Take up what another process has left undone, and once what failed for a reason that may be gone.
+
+        Return how many tasks.
+        """
+        failures = await self._store.tasks(status=("failed",), limit=ALL)
+        again = [t for t in failures if t.result and t.result.get(PASSING)]
+        for task in again:
+            await self._store.move(task.id, ("failed",), "pending")
         left = await self._store.tasks(status=OPEN, limit=ALL)
         for task in reversed(left):
             self.begin(task.id)
@@ -121,14 +130,16 @@ class SessionTasks:
                 return
             learned = await self._learner.learn(archive)
         except XpError as error:
-            await self._store.move(task, (state,), "failed", error=_said(error))
+            passing = {PASSING: not isinstance(error, UsageError)}  # what the session says does not change
+            await self._store.move(task, (state,), "failed", result=passing, error=_said(error))
         except Exception:  # noqa: BLE001  # a fault of this program must not leave somebody waiting
             trace.exception("task %s of session %s", task, archive.session)
             await self._store.move(task, (state,), "failed", error=BROKEN)
         else:
             why = _said(failed(learned)) if learned.failures else None
             status: Status = "failed" if why else "completed"
-            await self._store.move(task, (state,), status, result=result_of(archive, learned), error=why)
+            told = result_of(archive, learned) | ({PASSING: True} if why else {})
+            await self._store.move(task, (state,), status, result=told, error=why)
 
 
 def _said(error: XpError) -> str:

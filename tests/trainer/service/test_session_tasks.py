@@ -7,12 +7,14 @@ import pytest
 from tests.builders import make_store
 from tests.fickle import Fickle
 from tests.session_world import begun, committed, opened, quick, run, said, session
+from trainer.errors import ComponentError
 from trainer.service.session_errors import StateError, UnknownError
 from trainer.service.session_tasks import BROKEN
 from xpstore import inbox
 from xpstore.location import Location
 
 USER = "default"
+BROKEN_SPEC = said("# OpenViking Batch Training CaseSpec v1")
 
 
 class Waiting(Fickle):
@@ -118,3 +120,32 @@ def test_a_retry_of_what_is_under_way_changes_nothing(store):
 
 def test_a_session_without_a_case_is_done_at_once(store):
     assert run(store, lambda service: committed(service, "s", [said()]))["status"] == "completed"
+
+
+class Away(Fickle):
+    """Cannot be reached."""
+
+    async def edit(self, analyses, experience_set, context):
+        raise ComponentError("the model is away")
+
+
+def test_what_failed_for_a_reason_that_may_be_gone_is_tried_by_the_next_start(store, monkeypatch):
+    async def work():
+        quick(monkeypatch, Away)
+        async with opened(store) as service:
+            failed = [
+                await committed(service, "s", session()),
+                await committed(service, "bad", [BROKEN_SPEC]),
+            ]
+        assert [(task["status"], task["result"]["retryable"]) for task in failed] == [
+            ("failed", True),
+            ("failed", False),
+        ]
+        quick(monkeypatch)
+        async with opened(store) as service:
+            return [await service.wait(USER, task["task_id"]) for task in failed]
+
+    done, bad = asyncio.run(work())
+    assert (done["status"], len(done["result"]["plans"])) == ("completed", 1)
+    assert bad["status"] == "failed"
+    assert inbox.entries(Location.find(store)) == []
