@@ -37,6 +37,10 @@ QUICK = LoopOptions(evaluate=False)
 """For something that can be broken: the same lessons, and no scores before and after."""
 
 
+ALL = LoopOptions()
+"""All cases, as often as `xp train` tries them."""
+
+
 FEW = LoopOptions(trials=2)
 """For a learner whose every reading is paid for: as many attempts as can be compared."""
 
@@ -104,7 +108,7 @@ async def run_demo(
     progress: Progress | None = None,
 ) -> Demo:
     """Measure, train, measure again, and land what was learned, if the gate accepts it."""
-    report = await train_loop(where, options or LoopOptions(), choice=choice, say=say, progress=progress)
+    report = await train_loop(where, options or ALL, choice=choice, say=say, progress=progress)
     if not report.changed:
         return Demo(report, None, None)
     gate = LandingGate(where, progress=progress)

@@ -16,8 +16,8 @@ from xpstore.location import Location
 
 SEED = demo.source_of(None).config.environment.options["seed"]
 """The company of the sample, of fewer cases."""
-DEMO = ["demo", "d", "--seed", str(SEED), "--learner", "llm", "--model", "small"]
-FEW = LoopOptions(trials=2, train_limit=16, evaluate=False)
+DEMO = ["demo", "d", "--seed", str(SEED), "--train-limit", "16", "--learner", "llm", "--model", "small"]
+FEW = LoopOptions(trials=2, evaluate=False)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def desk(llm_server, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", llm_server.url)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "FEW", FEW)
-    monkeypatch.setattr(demo, "suites", lambda seed: suites(seed, train=16, gate=12, test=1))
+    monkeypatch.setattr(demo, "suites", lambda seed: suites(seed, train=18, gate=12, test=1))
     return teach_desk(llm_server)
 
 

@@ -96,9 +96,20 @@ def test_a_demo_comes_to_its_end_however_slow_the_model_is(
     """With all settings as they are for everybody: more questions at once than it can answer side by side."""
     monkeypatch.setenv("OPENAI_BASE_URL", local_model.base_url)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demo, "FEW", LoopOptions(trials=2, train_limit=2, evaluate=False))
-    monkeypatch.setattr(demo, "suites", lambda seed: suites(seed, train=2, gate=2, test=1))
-    words = ["demo", "d", "--seed", "7", "--learner", "llm", "--model", local_model.model]
+    monkeypatch.setattr(demo, "FEW", LoopOptions(trials=2, evaluate=False))
+    monkeypatch.setattr(demo, "suites", lambda seed: suites(seed, train=6, gate=2, test=1))
+    words = [
+        "demo",
+        "d",
+        "--seed",
+        "7",
+        "--train-limit",
+        "2",
+        "--learner",
+        "llm",
+        "--model",
+        local_model.model,
+    ]
     code = run([*words, "--llm", f"context_tokens={local_model.context_tokens}", "--json"])
     out, err = capsys.readouterr()
     assert code in {0, 1}, err  # 1: there was no answer of use about any of them

@@ -28,7 +28,7 @@ from trainer.cli.land import EXIT
 from trainer.cli.land import describe as describe_landing
 from trainer.cli.learner import learner_options, take_choice
 from trainer.cli.loop import described, end_lines
-from trainer.cli.running import Stages
+from trainer.cli.running import AT_LEAST_ONE, Stages
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import emit, paint, shortened
 from xpstore.errors import UsageError
@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Another company: other rules and cases."
 )
+@click.option(
+    "--train-limit",
+    type=AT_LEAST_ONE,
+    metavar="N",
+    help="Train on the first N cases only: fewer questions to a model.",
+)
 @learner_options
 @click.option("--break", "breaks", is_flag=True, help="Break it, and have it found and undone.")
 @json_option
@@ -58,6 +64,7 @@ def command(  # noqa: PLR0913  # the options of the verb
     directory: str,
     *,
     seed: int | None,
+    train_limit: int | None,
     breaks: bool,
     as_json: bool,
     **learner: object,
@@ -70,11 +77,13 @@ def command(  # noqa: PLR0913  # the options of the verb
     there = App(cwd=where, store=None)
     if breaks and choice:
         raise UsageError("--break asks no model", hint="leave --learner out")
+    if breaks and train_limit:
+        raise UsageError("--break trains on all cases", hint="leave --train-limit out")
     if breaks:
         ctx.exit(_break(there, seed, as_json=as_json))
     _check_free(where, there)  # before anything heavy is loaded
 
-    from trainer.demo import FEW, make, run_demo, source_of
+    from trainer.demo import ALL, FEW, make, run_demo, source_of
 
     if choice:
         choice.settings(source_of(seed).config)  # no store is made where no model is named
@@ -88,7 +97,9 @@ def command(  # noqa: PLR0913  # the options of the verb
             if not as_json:
                 stages.say(described(stage, brief=True))
 
-        options = FEW if choice else None
+        options = FEW if choice else ALL
+        if train_limit:
+            options = options.model_copy(update={"train_limit": train_limit})
         demo = asyncio.run(run_demo(where, options, choice=choice, say=say, progress=stages.progress))
     report = demo.report
     code = report.exit_code or (EXIT["suspect"] if demo.is_suspect else 0)

@@ -116,6 +116,7 @@ def test_an_estimate_is_one_line():
         (("resolve", "b", "--take", "ours", "--resolver", "llm", "--model", "m"), "--take and --resolver"),
         (("demo", "d", "--learner", "llm"), "no model is named"),
         (("demo", "d", "--break", "--learner", "llm", "--model", "m"), "--break asks no model"),
+        (("demo", "d", "--break", "--train-limit", "2"), "--break trains on all cases"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_done(tmp_path, monkeypatch, capsys, words, why):
