@@ -12,7 +12,7 @@ from trainer.domain import RolloutAnalysis, RolloutFailure, RolloutTrainingResul
 from trainer.redaction import redact_rollout
 from trainer.session_case import as_speech, render_case_spec, render_outcome
 from trainer.session_upload import Pace, SessionError, SessionUpload
-from xpstore.errors import FormatError
+from xpstore.errors import FormatError, UsageError
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
 from xpstore.plan import PolicyApplyResult
@@ -69,8 +69,11 @@ class SessionCommitPolicyTrainer:
         """`policy` is read again after training, where the service writes to a store that is at hand.
 
         `parallel` rollouts are at the service at once. `ground_truth` sends along what a perfect agent does,
-        and the environment's own report: whoever reads the session reads these.
+        and the environment's own report: whoever reads the session reads these. Raises UsageError where
+        nothing could ever go on.
         """
+        if parallel < 1:
+            raise UsageError(f"{parallel} rollouts at once is none", hint="parallel is 1 or more")
         self._upload = SessionUpload(client, pace or Pace())
         self._policy = policy
         self._parallel = parallel
@@ -91,7 +94,10 @@ class SessionCommitPolicyTrainer:
         """
         clean = await asyncio.to_thread(lambda: [redact_rollout(r) for r in rollouts])
         scored = {a.rollout.id: a.evaluation for a in analyses or ()}
-        todo = {r.id: (r, r.evaluation or scored.get(r.id)) for r in clean}
+        todo = {
+            r.id: (r, r.evaluation or scored.get(given.id) or scored.get(r.id))
+            for r, given in zip(clean, rollouts, strict=True)
+        }
         places = asyncio.Semaphore(self._parallel)
         again = context.apply_context.again
 

@@ -24,6 +24,7 @@ from trainer.domain import (
 from trainer.session_case import OUTCOME_HEADER, parse_case_spec, parse_outcome, render_outcome, trimmed
 from trainer.session_client import HttpSessionClient
 from trainer.session_upload import Pace
+from xpstore.errors import UsageError
 from xpstore.experience import ExperienceSet
 
 QUICK = Pace(first=0.001, longest=0.002, timeout=30.0)
@@ -354,7 +355,9 @@ def test_the_policy_is_read_again_where_there_is_one(server):
 
 
 def test_an_evaluation_made_elsewhere_is_sent(server):
-    one, evaluation = rollout(passed=None), RubricEvaluation(passed=True, score=0.75)
+    secret = Message(role="user", parts=(TextPart(text="my key is ghp_" + "a1B2" * 9),))
+    one = rollout(passed=None).model_copy(update={"messages": (secret,)})
+    evaluation = RubricEvaluation(passed=True, score=0.75)
 
     async def work():
         async with at(server) as trainer:
@@ -365,6 +368,11 @@ def test_an_evaluation_made_elsewhere_is_sent(server):
     assert result.analyses[0].evaluation == evaluation
     ((*_, last),) = server.archives[sessions(result)[0].session_id]
     assert parse_outcome(last["parts"][0]["text"]) == evaluation
+
+
+def test_none_at_once_is_refused(server):
+    with pytest.raises(UsageError, match="0 rollouts at once is none"):
+        train(server, rollout(), parallel=0)
 
 
 def test_no_rollouts_no_calls(server):
