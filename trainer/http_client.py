@@ -132,12 +132,13 @@ class JsonClient:
         headers: Mapping[str, str] | None = None,
         idempotent: bool | None = None,
         deadline: float | None = None,
+        retries: int | None = None,
     ) -> Reply:
         """Send a request until it is answered, or has failed as often as it may. Raises HttpError.
 
         `path` begins with a slash and is below the address; its steps are made by `segment`. It is sent again
         where that can help and `idempotent` says that it does no harm; None = what HTTP says of the method.
-        `deadline` bounds all attempts together, in seconds.
+        `deadline` bounds all attempts together, in seconds. `retries` is how often; None = as always.
         """
         request = self._client.build_request(
             method,
@@ -151,7 +152,7 @@ class JsonClient:
         is_repeatable = method in _SAFE if idempotent is None else idempotent
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda e: is_repeatable and self._is_worth_it(e)),
-            stop=tenacity.stop_after_attempt(self._retries + 1),
+            stop=tenacity.stop_after_attempt(1 + (self._retries if retries is None else retries)),
             wait=_pause,
             reraise=True,
         )

@@ -130,6 +130,7 @@ class RemoteRolloutExecutor:
         self._options = dict(options or {})
         self._told = case_input
         self._wanted: Collection[str] | None = None
+        self._is_away = False
         self._pinned = pinned
         self._root_uri = root_uri
         self._parallel = parallel
@@ -159,6 +160,7 @@ class RemoteRolloutExecutor:
             outcomes = await asyncio.gather(
                 *(self._gated(client, each) for each in submissions), return_exceptions=True
             )
+        self._is_away = any(isinstance(o, HttpError) and o.kind == "unreachable" for o in outcomes)
         return _all_of(cases, outcomes)
 
     async def _gated(self, client: JsonClient, wanted: Submission) -> Rollout:
@@ -167,22 +169,24 @@ class RemoteRolloutExecutor:
             return await run(client, wanted)
 
     async def _wants(self, client: JsonClient) -> Collection[str]:
-        """Return which fields of a case's input the service asks for; a service without /health: none."""
+        """Return which fields of a case's input the service asks for; a service without /health: none.
+
+        Where nobody answered the last call, nobody is waited for: one attempt tells whether the service is
+        back, so that hundreds of trials do not wait one after the other.
+        """
+        if self._expected is None and self._wanted is not None and not self._is_away:
+            return self._wanted
+        try:
+            health = await health_of(client, retries=0 if self._is_away else None)
+        except HttpError as error:
+            self._is_away = error.kind == "unreachable"
+            if error.kind != "gone" or self._expected is not None:
+                raise
+            health = Health()
+        self._is_away = False
         if self._expected is not None:
-            health = await health_of(client)
-            for was, is_now in ((self._expected.name, health.name), (self._expected.version, health.version)):
-                if was != is_now:
-                    raise RemoteError(
-                        "other service", f"{client.host} is another service now: {is_now!r}, it was {was!r}"
-                    )
-            return health.case_input
-        if self._wanted is None:
-            try:
-                self._wanted = (await health_of(client)).case_input
-            except HttpError as error:
-                if error.kind != "gone":
-                    raise
-                self._wanted = ()
+            _check_same(client, self._expected, health)
+        self._wanted = health.case_input
         return self._wanted
 
     def _sent_policies(self, policy_set: ExperienceSet) -> JsonValue:
@@ -197,9 +201,19 @@ class RemoteRolloutExecutor:
         return made
 
 
-async def health_of(client: JsonClient) -> Health:
-    """Return what a service says of itself. Raises HttpError."""
-    return read_wire(await client.get(HEALTH), Health, f"{client.host} says of itself what cannot be read")
+async def health_of(client: JsonClient, *, retries: int | None = None) -> Health:
+    """Return what a service says of itself; `retries` as `JsonClient.send` has it. Raises HttpError."""
+    reply = await client.send("GET", HEALTH, retries=retries)
+    return read_wire(reply.value, Health, f"{client.host} says of itself what cannot be read")
+
+
+def _check_same(client: JsonClient, expected: Health, health: Health) -> None:
+    """Raise RemoteError where a service is another one than it was."""
+    for was, is_now in ((expected.name, health.name), (expected.version, health.version)):
+        if was != is_now:
+            raise RemoteError(
+                "other service", f"{client.host} is another service now: {is_now!r}, it was {was!r}"
+            )
 
 
 def _wrong(client: JsonClient, what: str) -> HttpError:

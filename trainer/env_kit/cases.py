@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
     from trainer.domain import Case
+    from trainer.env_kit.aside import Aside
     from trainer.env_kit.runtime import EnvironmentRuntime
     from trainer.remote_protocol import CasesQuery
 
@@ -25,9 +25,10 @@ SLICES = 64
 class CaseBook:
     """What a runtime has cases of, asked for once. Belongs to one event loop."""
 
-    def __init__(self, runtime: EnvironmentRuntime, *, labels: bool = False) -> None:
+    def __init__(self, runtime: EnvironmentRuntime, aside: Aside, *, labels: bool = False) -> None:
         """`labels`: clients are sent, too, what says how a case is to come out."""
         self._runtime = runtime
+        self._aside = aside
         self._labels = labels
         self._slices: OrderedDict[str, dict[str, Case]] = OrderedDict()
 
@@ -77,7 +78,7 @@ class CaseBook:
         if key in self._slices:
             self._slices.move_to_end(key)
             return self._slices[key]
-        cases = await asyncio.to_thread(self._runtime.cases, asked)
+        cases = await self._aside.call(self._runtime.cases, asked)
         found = {case.name: case for case in cases}
         if len(found) < len(cases):
             raise WebError(500, "two cases of this environment have one name; its author has to rename one")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from trainer.env_kit.aside import Aside
     from trainer.env_kit.runtime import EnvironmentRuntime, RolloutRequest
     from trainer.env_kit.store import ExecutionStore
     from trainer.remote_protocol import CaseJson
@@ -82,9 +83,12 @@ class _Live:
 class Executions:
     """The executions of a service, as long as the context lasts; what has not ended then is forgotten."""
 
-    def __init__(self, runtime: EnvironmentRuntime, store: ExecutionStore, limits: Limits) -> None:
+    def __init__(
+        self, runtime: EnvironmentRuntime, store: ExecutionStore, limits: Limits, aside: Aside
+    ) -> None:
         self._runtime = runtime
         self._store = store
+        self._aside = aside
         self._limits = limits
         self._live: dict[str, _Live] = {}
         self._by_key: dict[tuple[str, str], _Live] = {}
@@ -112,7 +116,7 @@ class Executions:
         live = self._by_key.get((submitted.caller, submitted.key))
         if live is not None:
             return _same(live.execution, live.submitted.digest, submitted)
-        kept = await asyncio.to_thread(self._store.by_key, submitted.caller, submitted.key)
+        kept = await self._aside.call(self._store.by_key, submitted.caller, submitted.key)
         if kept is not None:
             return _same(*kept, submitted)
         live = self._by_key.get((submitted.caller, submitted.key))  # it may have come meanwhile
@@ -154,7 +158,7 @@ class Executions:
         live = self._live.get(execution_id) or self._unkept.get(execution_id)
         if live is not None and live.submitted.caller == caller:
             return live.execution
-        kept = await asyncio.to_thread(self._store.get, execution_id, caller)
+        kept = await self._aside.call(self._store.get, execution_id, caller)
         if kept is None:
             raise WebError(
                 404,
@@ -183,7 +187,7 @@ class Executions:
                 raise
             outcome = {"status": CANCELLED, "error": "the client has taken it back"}
         ended = live.execution.model_copy(update={**outcome, "updated_at": time.time()})
-        keeping = asyncio.ensure_future(asyncio.to_thread(self._keep, live, ended))
+        keeping = asyncio.ensure_future(self._aside.call(self._keep, live, ended))
         with suppress(asyncio.CancelledError):
             await asyncio.shield(keeping)
         live.execution = await keeping

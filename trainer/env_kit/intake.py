@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ from xpstore.hashing import content_id
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from trainer.env_kit.aside import Aside
     from trainer.env_kit.cases import CaseBook
     from trainer.env_kit.executions import Executions
     from trainer.remote_protocol import ExecuteRequest, Execution
@@ -39,10 +39,11 @@ SETS = 16
 class Intake:
     """Takes submissions. Belongs to one event loop."""
 
-    def __init__(self, cases: CaseBook, executions: Executions, reader: Reader | None) -> None:
+    def __init__(self, cases: CaseBook, executions: Executions, reader: Reader | None, aside: Aside) -> None:
         self._cases = cases
         self._executions = executions
         self._reader = reader
+        self._aside = aside
         self._sets: OrderedDict[str, ExperienceSet] = OrderedDict()
 
     async def take(self, asked: ExecuteRequest, key: str, caller: str) -> Execution:
@@ -96,7 +97,7 @@ class Intake:
                 hint='send policies, or metadata {"pinned": true} where there are none;'
                 " or start the service with --experiences",
             )
-        return await asyncio.to_thread(self._reader, sent.root_uri, snapshot_id)
+        return await self._aside.call(self._reader, sent.root_uri, snapshot_id)
 
 
 def _text(value: JsonValue) -> str:

@@ -6,9 +6,12 @@ run_app(app, "127.0.0.1", 1944, has_keys=False, announce=print)      # trainer/w
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from typing import TYPE_CHECKING
 
+from trainer.env_kit.aside import Aside
 from trainer.env_kit.cases import CaseBook
 from trainer.env_kit.executions import Executions, Limits
 from trainer.env_kit.intake import Intake
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
 BODY = 32 * MEBIBYTE
 """Of a submission, which has all experiences in it."""
+SPARE = 4
+"""Threads beside those of rollouts that run: one that has run out of time may not be done with its own."""
 WEB_LIMITS = WebLimits(body_bytes=BODY, per_second=2_000, burst=10_000)
 
 
@@ -62,16 +67,16 @@ def make_service(  # noqa: PLR0913  # what two services differ in
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        store = ExecutionStore(state)
-        try:
-            async with _opened(runtime), Executions(runtime, store, limits or Limits()) as executions:
-                cases = CaseBook(runtime, labels=labels)
+        bounds = limits or Limits()
+        # rollouts that work in threads (`asyncio.to_thread`) get as many as run at once
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(bounds.parallel + SPARE))
+        with Aside() as aside, closing(ExecutionStore(state)) as store:
+            async with _opened(runtime), Executions(runtime, store, bounds, aside) as executions:
+                cases = CaseBook(runtime, aside, labels=labels)
                 app.state.cases = cases
                 app.state.executions = executions
-                app.state.intake = Intake(cases, executions, reader)
+                app.state.intake = Intake(cases, executions, reader, aside)
                 yield
-        finally:
-            store.close()
 
     return make_app(
         f"Environment {runtime.name}",

@@ -275,6 +275,25 @@ def test_another_service_than_expected(server):
     assert execute(server, expected=Health(name="words", version="1"))
 
 
+def test_whoever_has_waited_for_nobody_does_not_wait_again(server):
+    server.on("GET", HEALTH, "reset")
+    executor = RemoteRolloutExecutor(connect(server))
+
+    def attempts():
+        before = len(server.requests)
+        with pytest.raises(HttpError, match="cannot be reached"):
+            asyncio.run(executor.execute([CASE], POLICY, CONTEXT))
+        return len(server.requests) - before
+
+    assert (attempts(), attempts()) == (3, 1)
+    server.on("GET", HEALTH, {"status": "ok"})
+    assert asyncio.run(executor.execute([CASE], POLICY, CONTEXT))
+    server.on("GET", ONE, "reset")
+    assert attempts() == 1 + 3
+    server.on("GET", HEALTH, "reset")
+    assert (attempts(), attempts()) == (1, 1)
+
+
 # --- cases
 
 

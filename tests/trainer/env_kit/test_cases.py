@@ -5,11 +5,14 @@ import asyncio
 import pytest
 
 from tests.env_world import GOLD, Words, word_case
+from trainer.env_kit.aside import Aside
 from trainer.env_kit.cases import CaseBook
 from trainer.remote_protocol import CaseJson, CasesQuery
 from trainer.remote_values import case_id, sent_case
 from trainer.web.problem import WebError
 from xpstore.errors import UsageError
+
+ASIDE = Aside()
 
 
 class Counted(Words):
@@ -24,6 +27,10 @@ class Taking(Words):
     case_input = ("user_query",)
 
 
+def case_book(runtime, **options):
+    return CaseBook(runtime, ASIDE, **options)
+
+
 def page(book, **query):
     return asyncio.run(book.page(CasesQuery(**query)))
 
@@ -34,7 +41,7 @@ def whole(book, case, told=None, **sent):
 
 def test_pages():
     runtime = Counted(5)
-    book = CaseBook(runtime)
+    book = case_book(runtime)
     first = page(book, limit=2, split="test")
     assert ([c.name for c in first.cases], first.next_cursor) == (["test-0", "test-1"], "2")
     last = page(book, limit=2, split="test", cursor="4")
@@ -46,21 +53,21 @@ def test_pages():
 @pytest.mark.parametrize("cursor", ["-1", "5", "99999999999", "a", "", "1.0", "²"])
 def test_a_cursor_that_nobody_gave(cursor):
     with pytest.raises(WebError, match="cursor"):
-        page(CaseBook(Words(5)), cursor=cursor)
+        page(case_book(Words(5)), cursor=cursor)
 
 
 def test_no_cases():
-    assert page(CaseBook(Words(0))).cases == ()
+    assert page(case_book(Words(0))).cases == ()
 
 
 def test_a_slice_that_there_is_not():
     with pytest.raises(UsageError, match="no split 'moon'"):
-        page(CaseBook(Words()), split="moon")
+        page(case_book(Words()), split="moon")
 
 
 def test_labels_are_not_served_unless_the_operator_says_so():
-    assert GOLD not in page(CaseBook(Words())).model_dump_json()
-    assert GOLD in page(CaseBook(Words(), labels=True)).model_dump_json()
+    assert GOLD not in page(case_book(Words())).model_dump_json()
+    assert GOLD in page(case_book(Words(), labels=True)).model_dump_json()
 
 
 def test_two_cases_of_one_name():
@@ -69,12 +76,12 @@ def test_two_cases_of_one_name():
             return [word_case(0), word_case(0)]
 
     with pytest.raises(WebError, match="one name"):
-        page(CaseBook(Twice()))
+        page(case_book(Twice()))
 
 
 def test_the_runtime_gets_its_own_case_with_labels():
     case = word_case(1)
-    book = CaseBook(Words())
+    book = case_book(Words())
     assert whole(book, case, case_id(case)) == case
     assert whole(book, case) == case, "a client that sends no id"
     assert case.input["ground_truth"] == GOLD
@@ -82,7 +89,7 @@ def test_the_runtime_gets_its_own_case_with_labels():
 
 def test_a_case_that_the_runtime_does_not_have():
     for case in (word_case(99), word_case(1, "moon")):
-        assert whole(CaseBook(Words()), case, case_id(case)) == sent_case(case, ()).case()
+        assert whole(case_book(Words()), case, case_id(case)) == sent_case(case, ()).case()
 
 
 def test_another_case_under_a_name_that_the_runtime_has():
@@ -90,11 +97,11 @@ def test_another_case_under_a_name_that_the_runtime_has():
     other = case.model_copy(update={"input": {"user_query": "something else"}})
     for told in (case_id(other), None):
         with pytest.raises(WebError, match="another one here") as caught:
-            whole(CaseBook(Words()), other, told)
+            whole(case_book(Words()), other, told)
         assert caught.value.status == 409
-        assert whole(CaseBook(Taking()), other, told).input == other.input, "it works on cases of others"
+        assert whole(case_book(Taking()), other, told).input == other.input, "it works on cases of others"
 
 
 def test_a_case_json_without_anything():
     bare = CaseJson.model_validate({"name": "train-1", "rubric": {"name": "said"}})
-    assert asyncio.run(CaseBook(Words()).whole(bare, None)) == word_case(1)
+    assert asyncio.run(case_book(Words()).whole(bare, None)) == word_case(1)

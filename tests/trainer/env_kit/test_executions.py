@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.env_world import POLICY, SNAPSHOT, Words, said, word_case
+from trainer.env_kit.aside import Aside
 from trainer.env_kit.executions import Executions, Limits, Submitted
 from trainer.env_kit.runtime import RolloutRequest
 from trainer.env_kit.store import ExecutionStore
@@ -28,8 +29,9 @@ def submitted(key="", number=0, digest="d", caller="desk"):
 @asynccontextmanager
 async def opened(runtime, store=None, **limits):
     own = store or ExecutionStore(None)
-    async with Executions(runtime, own, Limits(**limits)) as executions:
-        yield executions
+    with Aside() as aside:
+        async with Executions(runtime, own, Limits(**limits), aside) as executions:
+            yield executions
     if store is None:
         own.close()
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.env_world import POLICY, SNAPSHOT, Words, word_case
+from trainer.env_kit.aside import Aside
 from trainer.env_kit.cases import CaseBook
 from trainer.env_kit.executions import Executions, Limits
 from trainer.env_kit.intake import SETS, Intake
@@ -30,14 +31,15 @@ def take(*submissions, reader=None, key="", limits=Limits()):  # noqa: B008
     runtime = Words()
 
     async def work():
-        store = ExecutionStore(None)
-        async with Executions(runtime, store, limits) as executions:
-            intake = Intake(CaseBook(runtime), executions, reader)
+        store, aside = ExecutionStore(None), Aside()
+        async with Executions(runtime, store, limits, aside) as executions:
+            intake = Intake(CaseBook(runtime, aside), executions, reader, aside)
             for each in submissions:
                 await intake.take(each, key, "desk")
             tasks = [live.task for live in executions._live.values()]
             await asyncio.gather(*tasks)
-        store.close()
+        with aside:
+            store.close()
 
     asyncio.run(work())
     return runtime.requests

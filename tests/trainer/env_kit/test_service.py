@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from tests.asgi import get, opened
 from tests.env_world import Words, ended, post, submission
+from trainer.env_kit.executions import Limits
 from trainer.env_kit.service import WEB_LIMITS, health_of, make_service
 from trainer.remote_protocol import EXECUTE, EXECUTIONS, QUERY
 from trainer.web.keys import KeyFile
@@ -64,6 +67,19 @@ def test_a_runtime_that_is_a_context_is_open_while_the_service_is():
     with opened(make_service(runtime)):
         assert runtime.states == ["open"]
     assert runtime.states == ["open", "closed"]
+
+
+def test_rollouts_in_threads_get_as_many_as_run_at_once():
+    class Threaded(Words):
+        async def run(self, request):
+            await asyncio.to_thread(meeting.wait)
+            return await super().run(request)
+
+    meeting = threading.Barrier(40, timeout=60)
+    with opened(make_service(Threaded(), limits=Limits(parallel=40))) as talking:
+        body = submission(talking)
+        ids = [post(talking, EXECUTE, body).json()["execution_id"] for _ in range(40)]
+        assert {ended(talking, name)["status"] for name in ids} == {"completed"}
 
 
 def test_a_restart_keeps_what_has_ended(tmp_path):
