@@ -35,6 +35,13 @@ def whole(values: Sequence[int]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
+def cosines(rows: Floats, one: Floats) -> list[float]:
+    """Return the cosine of each row with a vector; 0 where either is all zeros."""
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(one)
+    products = rows @ one
+    return [float(x) for x in np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)]
+
+
 class Table(NamedTuple):
     """Rollouts that broke and that kept a lesson, and how many of each came out bad."""
 

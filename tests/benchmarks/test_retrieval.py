@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 import sqlite3
 import time
 from statistics import median, quantiles
 from typing import TYPE_CHECKING
+from zlib import crc32
+
+import pytest
 
 from tests.benchmarks.timing import table
 from tests.retrieval import PAGES, TASKS, policy, recall
+from trainer.asking.budget import Budget
+from trainer.asking.vectors import Vectors
+from trainer.llm import OpenAIChat
+from trainer.mcp_server.meaning import Meaning
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.page_index import PageIndex
 from xpstore.search import Document, Index
+from xpstore.serving import rendered
+from xpstore.settings import LlmSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.llm_server import LlmServer
 
     Method = Callable[[str], list[str]]
 

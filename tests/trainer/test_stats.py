@@ -10,6 +10,7 @@ from scipy.stats import fisher_exact
 from trainer.stats import (
     Chance,
     Table,
+    cosines,
     difference_interval,
     exact_p,
     floats,
@@ -103,3 +104,8 @@ def test_overlaps_count_positions_and_owners() -> None:
     shared, owners = overlaps([0b0111, 0b1110], whole([0, 0, 0, 1]))
     assert shared == [[3, 2], [2, 3]]
     assert owners == [[1, 1], [1, 2]]
+
+
+def test_cosines_of_rows_and_none_of_nothing() -> None:
+    found = cosines(floats([[1, 0], [1, 1], [0, 0], [-2, 0]]), floats([3, 0]))
+    assert found == pytest.approx([1, 0.5**0.5, 0, -1])

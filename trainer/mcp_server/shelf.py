@@ -106,6 +106,10 @@ class Shelf:
             )
         return Page(catalogue.commit, catalogue.cards[name], rendered(self._pages[name]))
 
+    def texts(self, loc: Location) -> dict[str, str]:
+        """Return the text of every experience that is served, as an agent reads it."""
+        return {name: rendered(self._pages[name]) for name in self.catalogue(loc).cards}
+
     def listed(self, loc: Location, after: str, limit: int) -> tuple[Catalogue, Sequence[Card]]:
         """Return the next experiences by name after a name; "" is before all of them."""
         catalogue = self.catalogue(loc)

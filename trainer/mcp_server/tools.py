@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from trainer.mcp_server.meaning import Meaning
     from trainer.mcp_server.shelf import Card, Catalogue, Page
     from trainer.store_door import StoreDoor
     from xpstore.location import Location
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 NAMED = 40
 """As many experiences are named in the description of the search; of more, the number is told."""
+CONSIDERED = 50
+"""Hits by words that are compared with those by meaning."""
 READ_FIRST = "Lessons that were learned from earlier attempts, and kept in git."
 
 
@@ -48,11 +51,17 @@ class Answer:
 class Tools:
     """The tools over one store. Use `async with door` around it."""
 
-    def __init__(self, door: StoreDoor, ref: str = "", *, reports: bool = False) -> None:
-        """With `reports` agents may say how a task came out, which goes into the inbox."""
+    def __init__(
+        self, door: StoreDoor, ref: str = "", *, reports: bool = False, meaning: Meaning | None = None
+    ) -> None:
+        """With `reports` agents may say how a task came out, which goes into the inbox.
+
+        With `meaning` a search goes by embeddings, too.
+        """
         self._door = door
         self._shelf = Shelf(ref)
         self._outcomes = Outcomes()
+        self._meaning = meaning
         self.reports = reports
 
     async def cards(self) -> list[ToolCard]:
@@ -109,7 +118,16 @@ class Tools:
         await self._door.call(lambda _: self._shelf.close())
 
     async def _search(self, wanted: Search) -> Answer:
-        commit, hits = await self._door.call(lambda loc: self._shelf.search(loc, wanted.query, wanted.limit))
+        limit = wanted.limit if self._meaning is None else CONSIDERED
+        commit, hits = await self._door.call(lambda loc: self._shelf.search(loc, wanted.query, limit))
+        if self._meaning is not None:
+            catalogue, texts = await self._door.call(
+                lambda loc: (self._shelf.catalogue(loc), self._shelf.texts(loc))
+            )
+            commit = catalogue.commit
+            by_words = [(card.name, score) for card, score in hits if card.name in texts]
+            scores = await self._meaning.ranked(wanted.query, by_words, texts)
+            hits = [(catalogue.cards[name], score) for name, score in scores[: wanted.limit]]
         rows: list[JsonValue] = [{**_row(card), "score": score} for card, score in hits]
         lines = [f"- {_line(card)} (score {score:.2f})" for card, score in hits]
         text = "\n".join(lines) if lines else "No lesson fits these words. Others may: try other words."

@@ -24,6 +24,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("--branch", "nope"), 1, "error: there is no branch 'nope'"),
         (("--at", "nope"), 1, "nope"),
         (("--at", "main", "--branch", "main"), 2, "error: --branch and --at exclude each other"),
+        (("--embeddings",), 2, "error: no model for embeddings is named"),
         (("more",), 2, "error: Got unexpected extra argument"),
     ],
 )
