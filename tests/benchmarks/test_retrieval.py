@@ -66,15 +66,44 @@ def trigrams() -> Method:
     return find
 
 
-def test_who_finds_the_right_page() -> None:
+def pieces(text: str) -> list[float]:
+    """Return how often a text has pieces of three characters, as 256 numbers: a vector that knows no meaning."""
+    found = [0.0] * 256
+    for at in range(len(text) - 2):
+        found[crc32(text[at : at + 3].lower().encode()) % 256] += 1
+    return found
+
+
+def embedded(server: LlmServer) -> Method:
+    """Words and the vectors of an endpoint, as `xp mcp --embeddings` has them."""
+    server.vectors = pieces
+    settings = LlmSettings(base_url=server.url, embedding_model="pieces", timeout=20.0)
+    texts = {page.name: rendered(page) for page in policy().policies}
+    by_words = PageIndex.of(policy())
+
+    async def ranked() -> dict[str, list[str]]:
+        budget = Budget(settings)
+        found = {}
+        async with OpenAIChat(settings, budget.slots) as chat:
+            meaning = Meaning(Vectors(chat, budget), "pieces", pytest.fail)
+            for task in TASKS:
+                hits = [(page.name, score) for page, score in by_words.search(task.task, 50)]
+                found[task.task] = [name for name, _ in await meaning.ranked(task.task, hits, texts)]
+        return found
+
+    return asyncio.run(ranked()).__getitem__
+
+
+def test_who_finds_the_right_page(llm_server: LlmServer) -> None:
     rows = {}
-    for name, method in {
+    methods = {
         "xp search": default(),
         "words, BM25": words(),
         "trigrams, BM25": trigrams(),
-    }.items():
-        figures = [recall(method, at, lang) for lang in ("", "en", "zh") for at in (1, 3)]
-        rows[name] = figures
+        "xp search, scripted vectors": embedded(llm_server),
+    }
+    for name, method in methods.items():
+        rows[name] = [recall(method, at, lang) for lang in ("", "en", "zh") for at in (1, 3)]
     columns = [f"{lang} @{at}" for lang in ("all", "en", "zh") for at in (1, 3)]
     table(f"recall, {len(TASKS)} tasks, {len(PAGES)} pages", columns, rows)
 
