@@ -53,12 +53,17 @@ class Sessions:
         for group in sorted(groups, key=lambda found: found[0].order):
             sessions = {e.session for e in group}
             own = _side_agents(e for e in sides if e.session in sessions)
-            parts = _split(_line(group))
+            line = _line(group)
+            taken_back = sum(e.is_message for e in group) - sum(e.is_message for e in line)
+            parts = _split(line)
             for number, part in enumerate(parts, start=1):
                 place = part[0].place
                 last = number == len(parts)
                 try:
-                    yield place, _conversation(part, own, number if len(parts) > 1 else 0, last=last)
+                    found = _conversation(part, own, number if len(parts) > 1 else 0, last=last)
+                    if taken_back and last:
+                        found.rollout.metadata["taken_back"] = taken_back
+                    yield place, found
                 except RecordError as error:
                     yield place, error
         told = {e.session for group in groups for e in group}
