@@ -67,7 +67,7 @@ def trigrams() -> Method:
 
 
 def pieces(text: str) -> list[float]:
-    """Return how often a text has pieces of three characters, as 256 numbers: a vector that knows no meaning."""
+    """Return how often a text has pieces of three characters, as 256 numbers; they know no meaning."""
     found = [0.0] * 256
     for at in range(len(text) - 2):
         found[crc32(text[at : at + 3].lower().encode()) % 256] += 1

@@ -178,14 +178,22 @@ def asked(loc: Location, *words: str) -> dict[str, list[dict[str, object]]]:
     return json.loads(done.stdout)
 
 
-def test_ctrl_c_ends_it_at_once(loc: Location) -> None:
+def test_what_was_answered_is_on_record_whatever_ends_the_server(loc: Location) -> None:
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    params = {"name": "report_outcome", "arguments": {"task": "Refund order 7", "score": 1}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
     with subprocess.Popen(
-        [XP, "-C", str(loc.repo.place), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [XP, "-C", str(loc.repo.place), "mcp", "--report-outcome"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        server.stdin.write(json.dumps(HELLO).encode() + b"\n")
-        server.stdin.flush()
+        for message in (HELLO, ready, call):
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+            server.stdin.flush()
         assert json.loads(server.stdout.readline())["result"]["serverInfo"]["name"] == "xpstore"
-        server.send_signal(signal.SIGINT)
+        done = json.loads(server.stdout.readline())["result"]["structuredContent"]
+        server.send_signal(signal.SIGINT)  # standard input is still open, and nothing is waited for
         assert server.wait(PATIENCE) == -signal.SIGINT
+    assert [row["rollout"] for row in asked(loc, "inbox", "list")["open"]] == [done["rollout"]]

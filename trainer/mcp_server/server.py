@@ -95,7 +95,11 @@ class McpServer:
         try:
             before = await self._tools.catalogue()
             async for _ in watcher:
-                after = await self._tools.catalogue()
+                try:
+                    after = await self._tools.catalogue()
+                except XpError as error:  # the branch went away again: the next state is told of
+                    tell(error.message)
+                    continue
                 await self._publish(before, after)
                 before = after
         except XpError as error:
@@ -127,9 +131,9 @@ class McpServer:
         self, ctx: ServerRequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         del ctx, params
-        cards = await self._tools.cards()
-        catalogue = await self._tools.catalogue()
-        return types.ListToolsResult(tools=[_tool(card) for card in cards], meta=_meta(catalogue.commit))
+        catalogue = await self._catalogue()
+        tools = [_tool(card) for card in self._tools.cards(catalogue)]
+        return types.ListToolsResult(tools=tools, meta=_meta(catalogue.commit))
 
     async def _call_tool(
         self, ctx: ServerRequestContext, params: types.CallToolRequestParams
@@ -151,7 +155,7 @@ class McpServer:
         self, ctx: ServerRequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         del ctx
-        catalogue = await self._tools.catalogue()
+        catalogue = await self._catalogue()
         after = (params.cursor if params else None) or ""
         cards = [card for name, card in catalogue.cards.items() if name > after]
         return types.ListResourcesResult(
@@ -202,6 +206,13 @@ class McpServer:
         del ctx
         self._subscribed.discard(str(params.uri))
         return types.EmptyResult()
+
+    async def _catalogue(self) -> Catalogue:
+        """Return what is served now. Raises MCPError where it cannot be told."""
+        try:
+            return await self._tools.catalogue()
+        except XpError as error:
+            raise MCPError(types.INTERNAL_ERROR, without_invisible(error.message)) from error
 
     def _resource(self, card: Card) -> types.Resource:
         return types.Resource(

@@ -60,13 +60,12 @@ class Tools:
         """
         self._door = door
         self._shelf = Shelf(ref)
-        self._outcomes = Outcomes()
+        self._outcomes = Outcomes()  # like the shelf, only used in the store's thread
         self._meaning = meaning
         self.reports = reports
 
-    async def cards(self) -> list[ToolCard]:
-        """Return the tools that there are; the search says what there is to find."""
-        catalogue = await self.catalogue()
+    def cards(self, catalogue: Catalogue) -> list[ToolCard]:
+        """Return the tools that there are; the search says what of the catalogue there is to find."""
         cards = [
             ToolCard(
                 "search_experience",
@@ -97,9 +96,13 @@ class Tools:
 
     async def read(self, name: str) -> Page:
         """Return an experience; it counts as read. Raises NotFoundError."""
-        page = await self._door.call(lambda loc: self._shelf.read(loc, name))
-        self._outcomes.note_read(page.card.name, page.commit)
-        return page
+
+        def work(loc: Location) -> Page:
+            page = self._shelf.read(loc, name)
+            self._outcomes.note_read(page.card.name, page.commit)
+            return page
+
+        return await self._door.call(work)
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> Answer | None:
         """Return what a tool answers; None where there is no such tool. Raises XpError."""

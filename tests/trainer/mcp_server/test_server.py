@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client, MCPError
 
+from tests.builders import git
 from tests.trainer.mcp_server.shelves import shelves
 from trainer.mcp_server import server as module
 from trainer.mcp_server.server import COMMIT, McpServer
@@ -72,5 +73,19 @@ def test_what_the_store_refuses_is_an_answer_and_what_there_is_not_an_error(loc)
         ):
             with pytest.raises(MCPError):
                 await client.read_resource(uri)
+
+    connected(loc, work)
+
+
+def test_a_branch_that_is_gone_is_an_error_that_says_so(loc):
+    async def work(client: Client) -> None:
+        git(loc.repo.place, "checkout", "-q", "--detach")
+        git(loc.repo.place, "branch", "-D", "main")
+        with pytest.raises(MCPError, match="main"):
+            await client.list_tools()
+        answer = await client.call_tool("search_experience", {"query": "refund"})
+        assert answer.is_error
+        git(loc.repo.place, "branch", "main")
+        assert len((await client.list_tools()).tools) == 3
 
     connected(loc, work)

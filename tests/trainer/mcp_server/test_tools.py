@@ -8,7 +8,7 @@ import pytest
 from tests.builders import git, page
 from tests.trainer.mcp_server.shelves import put, shelves
 from trainer.mcp_server import tools as module
-from trainer.mcp_server.tools import Answer, Tools
+from trainer.mcp_server.tools import Answer, ToolCard, Tools
 from trainer.store_door import StoreDoor
 from xpstore.errors import XpError
 
@@ -34,6 +34,10 @@ def with_tools(loc: Location, work: Callable[[Tools], Awaitable[object]], *, rep
                 await tools.close()
 
     return asyncio.run(run())
+
+
+async def cards(tools: Tools) -> list[ToolCard]:
+    return tools.cards(await tools.catalogue())
 
 
 def call(loc: Location, tool: str, **arguments: object) -> Answer:
@@ -70,14 +74,14 @@ def test_a_list_goes_on(loc):
 
 
 def test_the_search_says_what_there_is(loc, monkeypatch):
-    (search, *others) = with_tools(loc, Tools.cards)
+    (search, *others) = with_tools(loc, cards)
     assert "There are 3: exchange, refund, 退票." in search.description
     assert [card.name for card in others] == ["read_experience", "list_experiences"]
     assert all(card.read_only for card in (search, *others))
     monkeypatch.setattr(module, "NAMED", 2)
-    assert "There are 3. " in with_tools(loc, Tools.cards)[0].description
+    assert "There are 3. " in with_tools(loc, cards)[0].description
     put(loc, **dict.fromkeys(("exchange", "refund", "退票")))
-    assert "There are none yet." in with_tools(loc, Tools.cards)[0].description
+    assert "There are none yet." in with_tools(loc, cards)[0].description
 
 
 def test_reports_are_for_those_who_asked_for_them(loc):
@@ -88,7 +92,7 @@ def test_reports_are_for_those_who_asked_for_them(loc):
     assert with_tools(loc, refused) is None
     assert with_tools(loc, lambda tools: tools.call("rm", {})) is None
     assert git(loc.repo.place, "for-each-ref") == before
-    assert with_tools(loc, Tools.cards, reports=True)[-1].read_only is False
+    assert with_tools(loc, cards, reports=True)[-1].read_only is False
 
     async def work(tools: Tools) -> object:
         await tools.call("read_experience", {"name": "refund"})
