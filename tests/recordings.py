@@ -60,7 +60,7 @@ def entry(uuid, parent, kind, content, session="s-1", **more):
         "cwd": "/home/pat/desk",
         "type": kind,
         "message": message,
-        "timestamp": f"2026-01-31T10:00:{len(uuid):02}Z",
+        "timestamp": "2026-01-31T10:00:00Z",
         **more,
     }
 

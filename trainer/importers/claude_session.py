@@ -129,8 +129,11 @@ def _tree_line(tree: list[Entry]) -> list[Entry]:
     said = [e for e in tree if e.is_message]
     if not said:
         return []
+    before = _nearest(tree, known)
+    followed = {before[e.uuid] for e in said}
+    ends = [e for e in said if e.uuid not in followed] or said[-1:]
     line: list[Entry] = []
-    at: Entry | None = said[-1]
+    at: Entry | None = max(ends, key=lambda e: (e.time, e.order))
     walked: set[str] = set()
     while at is not None and at.uuid not in walked:
         walked.add(at.uuid)
@@ -138,6 +141,27 @@ def _tree_line(tree: list[Entry]) -> list[Entry]:
         at = known.get(at.parent)
     line.reverse()
     return _with_parallel(line, [e for e in said if e.uuid not in walked])
+
+
+def _nearest(tree: list[Entry], known: dict[str, Entry]) -> dict[str, str]:
+    """Return for each entry the message before it, across what the program put between; "" = none."""
+    found: dict[str, str] = {}
+    for e in tree:
+        path: list[str] = []
+        at: Entry | None = e
+        before = ""
+        while at is not None:
+            if at.uuid in found:
+                before = found[at.uuid]
+                break
+            path.append(at.uuid)
+            found[at.uuid] = ""  # parents in a circle end here
+            at = known.get(at.parent)
+            if at is not None and at.is_message:
+                before = at.uuid
+                break
+        found.update(dict.fromkeys(path, before))
+    return found
 
 
 def _with_parallel(line: list[Entry], others: list[Entry]) -> list[Entry]:
