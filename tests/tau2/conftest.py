@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[2]
+DATA = os.environ.get("TAU2_DATA_DIR", "")
 GIVEN = os.environ.get("XP_TAU2_PYTHON", "")
 HOW = "`make tau2-parts` makes an environment with it"
 
@@ -42,7 +43,9 @@ def tau2_python() -> str:
 
 @pytest.fixture(scope="session")
 def tau2_data(tau2_python: str) -> Path:
-    """Return the folder of tau2's domains, without importing it."""
+    """Return the folder of tau2's domains, without importing it: a source checkout has it elsewhere."""
+    if DATA:
+        return Path(DATA) / "tau2" / "domains"
     code = "from importlib.util import find_spec as f; print(f('tau2').submodule_search_locations[0])"
     found = subprocess.run([tau2_python, "-c", code], capture_output=True, text=True, check=True)
     return Path(found.stdout.strip()) / "data" / "tau2" / "domains"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 from xpstore.errors import UsageError
 
@@ -20,11 +21,10 @@ QUIET = {
 
 
 def is_here() -> bool:
-    """Return whether tau2-bench can be imported by this Python."""
-    try:
-        return find_spec("tau2.registry") is not None
-    except ModuleNotFoundError:
-        return False
+    """Return whether tau2-bench can be imported by this Python. Imports nothing of it: that takes seconds."""
+    spec = find_spec("tau2")
+    places = (spec.submodule_search_locations or ()) if spec else ()
+    return any((Path(place) / "registry.py").is_file() for place in places)
 
 
 def check_here() -> None:
