@@ -1,7 +1,8 @@
 """Tasks as users and agents put them, with the page that is right for each: `retrieval_set.json`.
 
 The pages are lessons of the order desk and of tau-bench's airline, learned ones and ones by hand, English and
-Chinese. The tasks were written before anything was measured, and none was changed for a figure.
+Chinese. No task was changed for a figure. The search was tuned on the first 89; the last 34 were written
+afterwards, and it found 0.90 of their pages among the first three, against 0.94.
 """
 
 from __future__ import annotations
