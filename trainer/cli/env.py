@@ -219,7 +219,7 @@ def check_command(  # noqa: PLR0913  # the options of the verb
     from trainer.remote_protocol import CasesQuery
 
     query = CasesQuery(dataset=dataset, domain=domain, split=split)
-    client = _client(url, key_variable)
+    client = _client(url, key_variable, retries=1)
     options = dict(map(_option, given))
     found = asyncio.run(_checked(client, query, options, time_limit, show=not as_json))
     code = int(any(not each.ok for each in found))
@@ -301,13 +301,13 @@ def _option(text: str) -> tuple[str, JsonValue]:
         return name, value
 
 
-def _client(url: str, key_variable: str) -> JsonClient:
+def _client(url: str, key_variable: str, retries: int = 4) -> JsonClient:
     from trainer.http_client import JsonClient
 
     key = os.environ.get(key_variable, "").strip() if key_variable else ""
     if key_variable and not key:
         raise UsageError(f"there is no key for the service: {key_variable} is not set")
-    return JsonClient(url, key=key)
+    return JsonClient(url, key=key, retries=retries)
 
 
 def _state_file(app: App, runtime: EnvironmentRuntime, named: str | None) -> Path | None:
