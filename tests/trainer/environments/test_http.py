@@ -10,7 +10,9 @@ import pytest
 from tests.builders import git
 from tests.env_world import POLICY, Words, serving, word_case
 from tests.json_server import json_server
+from tests.served import small_store
 from tests.trainer.contract import check_environment, context, run
+from trainer.env_kit.experiences import reader_of
 from trainer.env_kit.service import make_service
 from trainer.environment import load_environment
 from trainer.environments.http import HttpEnvironment, make
@@ -21,6 +23,8 @@ from trainer.http_client import HttpError
 from trainer.remote_rollout import RemoteError
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
+from xpstore.location import Location
+from xpstore.snapshot import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,6 +127,20 @@ def test_options_go_with_every_rollout():
         executor = make({"url": url, "options": {"turns": 3}}).executor()
         assert run(executor, word_case(0), POLICY, context(1)).case == word_case(0)
     assert runtime.requests[0].options == {"turns": 3}
+
+
+def test_a_service_reads_the_experiences_of_that_commit_itself(tmp_path):
+    store = small_store(tmp_path / "s", "cancel", "refund").repo.place
+    at = snapshot(Location.find(store), "main")
+    git(store, "rm", "-q", "experiences/refund.md")
+    git(store, "commit", "-q", "-m", "Forget refunds")
+    runtime = Words()
+    with serving(make_service(runtime, reader=reader_of(str(store)))) as url:
+        executor = make({"url": url, "pinned": False}).executor()
+        told = context(1).model_copy(update={"policy_snapshot_id": at.snapshot_id})
+        assert run(executor, word_case(0), at, told)
+    (request,) = runtime.requests
+    assert [(p.name, p.text) for p in request.experiences.policies] == [(p.name, p.text) for p in at.policies]
 
 
 def test_a_service_that_does_not_say_what_it_is():
