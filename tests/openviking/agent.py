@@ -2,6 +2,7 @@
 
     python agent.py client URL FILE      sessions of FILE, committed one by one; then what the client reads
     python agent.py trainer URL FILE     the same conversations by openviking's SessionCommitPolicyTrainer
+    python agent.py upload URL FILE      sessions of FILE, twice, by our SessionUpload with that client
 
 The last line of the output is JSON. Nothing here knows whose service it is.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from openviking_cli.client.http import AsyncHTTPClient
@@ -134,11 +136,24 @@ async def as_trainer(client: AsyncHTTPClient, sessions: list[dict]) -> dict:
     return {"errors": result.apply_result.errors, "commits": result.apply_result.metadata["commit_results"]}
 
 
+async def as_upload(client: AsyncHTTPClient, sessions: list[dict]) -> dict:
+    """Return what our upload makes of the sessions, and then of the same sessions."""
+    from trainer.session_upload import Pace, SessionUpload, Way  # noqa: PLC0415  # only this needs ours
+
+    upload = SessionUpload(client, Pace(timeout=120.0))
+
+    async def all_of_them() -> list[Way]:
+        return await asyncio.gather(*(upload.run(s["id"], s["messages"]) for s in sessions))
+
+    first, second = await all_of_them(), await all_of_them()
+    return {"first": list(map(asdict, first)), "second": list(map(asdict, second))}
+
+
 async def main(how: str, url: str, sessions: list[dict]) -> None:
     """Do it, and print what came of it."""
     client = AsyncHTTPClient(url=url, profile_enabled=False)
     await client.initialize()
-    told = await (as_client if how == "client" else as_trainer)(client, sessions)
+    told = await {"client": as_client, "trainer": as_trainer, "upload": as_upload}[how](client, sessions)
     await client.close()
     sys.stdout.write(f"\n{json.dumps(told)}\n")
 

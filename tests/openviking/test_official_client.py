@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.builders import git, make_store
 from tests.openviking_world import ROOT, xp_serve
 from trainer.components.session_commit import session_messages
@@ -28,7 +30,7 @@ def run_agent(python: str, how: str, url: str, sessions: list[dict[str, object]]
     file = folder / f"{how}.json"
     file.write_text(json.dumps(sessions), "utf-8")
     # an empty home: no configuration of somebody's own
-    environment = {**os.environ, "HOME": str(folder)}
+    environment = {**os.environ, "HOME": str(folder), "PYTHONPATH": str(ROOT) if how == "upload" else ""}
     done = subprocess.run(
         [python, str(AGENT), how, url, str(file)],
         env=environment,
@@ -108,3 +110,19 @@ def test_the_trainer_of_openviking_trains_our_store(python: str, tmp_path: Path)
     assert told["errors"] == []
     assert [c["task_status"] for c in told["commits"]] == ["completed"] * COUNT
     assert int(git(tmp_path / "s", "rev-list", "--count", "main")) > 1
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_our_trainer_takes_the_client_of_openviking(
+    whose: str, python: str, openviking: str, tmp_path: Path
+) -> None:
+    make_store(tmp_path / "s")
+    sessions = [
+        {"id": f"taken-{r.id}", "messages": session_messages(r, r.evaluation)} for r in rollouts()[:4]
+    ]
+    with xp_serve(tmp_path / "s") as url:
+        told = run_agent(python, "upload", url if whose == "ours" else openviking, sessions, tmp_path)
+    assert [way["status"] for way in told["first"]] == ["completed"] * 4
+    assert [way["is_earlier"] for way in told["first"]] == [False] * 4
+    assert [way["is_earlier"] for way in told["second"]] == [True] * 4
+    assert [way["task_id"] for way in told["second"]] == [way["task_id"] for way in told["first"]]
