@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trainer.service.session_rows import Archive
     from trainer.service.session_store import SessionStore
     from trainer.store_door import StoreDoor
+    from xpstore.ledger import Event
     from xpstore.location import Location
 
 SNAPSHOT = "session-commit"
@@ -158,18 +159,14 @@ class CommitLearner:
         def work(location: Location) -> Learned:
             known = [r.id for r in clean if evidence.ledger(location, r.id)]
             inbox.drop(location, known, why)
-            states = [_state(location, r, None, self._branch) for r in clean if r.id in known]
+            states = [_on_record(location, r, self._branch) for r in clean if r.id in known]
             return Learned(rollouts=tuple(states))
 
         return await self._door.call(work)
 
-    async def commits(self, plans: Sequence[str]) -> dict[str, str]:
+    def commits(self, location: Location, plans: Sequence[str]) -> dict[str, str]:
         """Return the commit that has each plan now; "" where no branch has it any more."""
-
-        def work(location: Location) -> dict[str, str]:
-            return {plan: _commit_of(location, plan, self._branch) for plan in plans}
-
-        return await self._door.call(work)
+        return {plan: _commit_of(location, plan, self._branch) for plan in plans}
 
     async def _found(self, spoken: Spoken, archive: Archive) -> FoundCases:
         """Return the cases of an archive: those that were found first, whoever asks again."""
@@ -198,7 +195,9 @@ class CommitLearner:
             result = await self._trainer.submit_rollout(rollout)
         except BatchError as error:  # it is on record, and open
             return RolloutState(clean.id, clean.case.name, {}, failure=error.message)
-        return await self._door.call(lambda location: _state(location, clean, result, self._branch))
+        if clean.id not in result.already:
+            return _told(clean, result)
+        return await self._door.call(lambda location: _on_record(location, clean, self._branch, BUSY))
 
 
 def _rollout(found: ExtractedCase, messages: Sequence[Message], archive: Archive) -> Rollout:
@@ -212,26 +211,27 @@ def _rollout(found: ExtractedCase, messages: Sequence[Message], archive: Archive
     )
 
 
-def _state(
-    location: Location, rollout: Rollout, result: RolloutTrainingResult | None, branch: str
-) -> RolloutState:
-    """Return what came of a rollout: of this update, or as the ledger has it."""
-    own, name = rollout.id, rollout.case.name
-    if result is not None and own not in result.already:
-        applied = result.apply_result
-        commits = dict(zip((p.plan_id for p in applied.plans), applied.commits, strict=False))
-        made = {plan.plan_id: commits.get(plan.plan_id, "") for plan in result.plans}
-        why = result.nothing.get(own, "")
-        errors = [f.error for f in result.failures if f.rollout == own]
-        if not (errors or made or why):  # the update as a whole was refused
-            errors = list(applied.errors)
-        pages = sum(len(plan.items) for plan in result.plans)
-        return RolloutState(own, name, made, why, "; ".join(dict.fromkeys(errors)), pages)
+def _told(rollout: Rollout, result: RolloutTrainingResult) -> RolloutState:
+    """Return what an update made of a rollout."""
+    applied = result.apply_result
+    commits = dict(zip((p.plan_id for p in applied.plans), applied.commits, strict=False))
+    made = {plan.plan_id: commits.get(plan.plan_id, "") for plan in result.plans}
+    why = result.nothing.get(rollout.id, "")
+    errors = [f.error for f in result.failures if f.rollout == rollout.id]
+    if not (errors or made or why):  # the update as a whole was refused
+        errors = list(applied.errors)
+    pages = sum(len(plan.items) for plan in result.plans)
+    return RolloutState(rollout.id, rollout.case.name, made, why, "; ".join(dict.fromkeys(errors)), pages)
+
+
+def _on_record(location: Location, rollout: Rollout, branch: str, otherwise: str = "") -> RolloutState:
+    """Return what the ledger says of a rollout; `otherwise` is the failure where it says nothing."""
+    own = rollout.id
     events = evidence.ledger(location, own)
-    plans = {p: commit for p in _plans(location, own) if (commit := _commit_of(location, p, branch))}
+    plans = {p: commit for p in _plans(events) if (commit := _commit_of(location, p, branch))}
     why = next((str(e.get("why", "")) for e in events if e["event"] in {"nothing", "dropped"}), "")
-    failure = "" if plans or why or result is None else BUSY
-    return RolloutState(own, name, plans, "" if plans else why, failure, len(plans))
+    failure = "" if plans or why else otherwise
+    return RolloutState(own, rollout.case.name, plans, "" if plans else why, failure, len(plans))
 
 
 def _commit_of(location: Location, plan: str, branch: str) -> str:
@@ -240,8 +240,7 @@ def _commit_of(location: Location, plan: str, branch: str) -> str:
     return history.commit_of_plan(location, plan, within=within)
 
 
-def _plans(location: Location, rollout: str) -> list[str]:
-    events = evidence.ledger(location, rollout)
+def _plans(events: Sequence[Event]) -> list[str]:
     return sorted({str(e["plan"]) for e in events if e["event"] == "planned" and e.get("plan")})
 
 

@@ -106,7 +106,8 @@ class SessionService:
 
         Raises RefusedError where another process has them, and what opening a store or a learner raises.
         """
-        async with StoreDoor(location, store) as door:
+        # whoever asks does not wait for what is being written
+        async with StoreDoor(location, store) as door, StoreDoor(location, store) as reading:
             place = await door.call(lambda found: _place(found, branch))
             # first of all: who is refused must not have begun to learn
             opened = await asyncio.to_thread(SessionStore, place.common_dir, place.store_id)
@@ -121,7 +122,7 @@ class SessionService:
                     tasks = SessionTasks(opened, learner)
                     try:
                         await tasks.start()
-                        yield cls(opened, door, learner, tasks, served)
+                        yield cls(opened, reading, learner, tasks, served)
                     finally:
                         await tasks.close()
             finally:
@@ -272,7 +273,7 @@ class SessionService:
             )
         learned, nothing = task.result.get("plans"), task.result.get("nothing")
         ids = [str(plan) for plan in learned] if isinstance(learned, list) else []
-        plans = await self._learner.commits(ids)
+        plans = await self._door.call(lambda found: self._learner.commits(found, ids))
         why = {key: str(text) for key, text in nothing.items()} if isinstance(nothing, dict) else {}
         when = task.ended or task.updated
         return await self._door.call(lambda found: memory_diff(found, archive, plans, when, why))
