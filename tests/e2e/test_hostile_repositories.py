@@ -118,7 +118,13 @@ def test_no_verb_runs_a_program_that_a_copied_repository_names(store, xp, ran, t
     fine = [
         *READING,
         *(("log", "--experience", PAGE), ("log", "-S", "order"), ("blame", PAGE), ("repair",)),
-        *(("train", file), ("train", file, "--branch", "main"), ("land", "train/x"), ("resolve", "train/x")),
+        *(
+            ("import", file, "-n"),
+            ("train", file),
+            ("train", file, "--branch", "main"),
+            ("land", "train/x"),
+            ("resolve", "train/x"),
+        ),
         *(
             ("deprecate", PAGE),
             ("revert", "HEAD"),
@@ -162,6 +168,7 @@ NAMED = (
         ("resolve",),
         ("eval",),
         ("train",),
+        ("import", "-n"),
         ("sync",),
         ("publish",),
         ("publish", "--remote"),

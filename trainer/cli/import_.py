@@ -133,6 +133,8 @@ class _Import:
                 self._counts[item.path].add(rollout, item.format)
                 if stream is not None:
                     stream.write(to_line(rollout))
+            if to_stdout:
+                sys.stdout.buffer.flush()
             if not self.total:
                 raise no_rollouts([p for p in self._problems if p.kind != "score"])
 
