@@ -117,10 +117,7 @@ class Executions:
         if live is not None:
             return _same(live.execution, live.submitted.digest, submitted)
         kept = await self._aside.call(self._store.by_key, submitted.caller, submitted.key)
-        if kept is not None:
-            return _same(*kept, submitted)
-        live = self._by_key.get((submitted.caller, submitted.key))  # it may have come meanwhile
-        return None if live is None else _same(live.execution, live.submitted.digest, submitted)
+        return None if kept is None else _same(*kept, submitted)
 
     def check_room(self) -> None:
         """Raise WebError (429) where the queue is full."""
@@ -133,10 +130,7 @@ class Executions:
             )
 
     def submit(self, request: RolloutRequest, submitted: Submitted) -> Execution:
-        """Begin a rollout that is not `known`; called without a pause after that. Raises as `check_room`."""
-        known = self._by_key.get((submitted.caller, submitted.key)) if submitted.key else None
-        if known is not None:
-            return _same(known.execution, known.submitted.digest, submitted)
+        """Begin a rollout that is not `known`. Raises as `check_room`."""
         self.check_room()
         now = time.time()
         execution = Execution(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from trainer.env_kit.executions import Submitted
 from trainer.env_kit.runtime import RolloutRequest
@@ -45,6 +47,7 @@ class Intake:
         self._reader = reader
         self._aside = aside
         self._sets: OrderedDict[str, ExperienceSet] = OrderedDict()
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, asked: ExecuteRequest, key: str, caller: str) -> Execution:
         """Return the execution of a submission: a new one, or the one that its key has already.
@@ -52,16 +55,20 @@ class Intake:
         Raises UsageError and WebError: a case that is another one here, experiences that cannot be read, a
         key that was used for another rollout, a full queue.
         """
-        told = asked.execution_context.metadata
-        key = key or _text(told.get(IDEMPOTENCY))
+        key = key or _text(asked.execution_context.metadata.get(IDEMPOTENCY))
         if len(key) > MOST_KEY:
             raise WebError(400, f"the Idempotency-Key is longer than {MOST_KEY} characters")
-        digest = content_id(asked.model_dump(mode="json"))
-        submitted = Submitted(caller, key, digest, asked.case)
-        known = await self._executions.known(submitted)
-        if known is not None:
-            return known
+        submitted = Submitted(caller, key, content_id(asked.model_dump(mode="json")), asked.case)
+        if not key:
+            return await self._submitted(asked, submitted)
+        # two submissions under one key take turns: the second one finds what became of the first
+        turn = self._turns.setdefault((caller, key), asyncio.Lock())
+        async with turn:
+            return await self._executions.known(submitted) or await self._submitted(asked, submitted)
+
+    async def _submitted(self, asked: ExecuteRequest, submitted: Submitted) -> Execution:
         self._executions.check_room()  # before anything is made of it
+        told = asked.execution_context.metadata
         seed = told.get(SEED)
         request = RolloutRequest(
             case=await self._cases.whole(asked.case, told.get(CASE_ID)),

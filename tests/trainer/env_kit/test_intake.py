@@ -70,6 +70,25 @@ def test_the_key_of_the_body_counts_as_that_of_the_header():
         take(asked(idempotency_key="k" * 201))
 
 
+def test_submissions_under_one_key_that_meet_are_one_rollout():
+    runtime = Words()
+
+    async def work():
+        store, aside = ExecutionStore(None), Aside()
+        async with Executions(runtime, store, Limits(), aside) as executions:
+            intake = Intake(CaseBook(runtime, aside), executions, None, aside)
+            found = await asyncio.gather(*(intake.take(asked(), "k", "desk") for _ in range(20)))
+            assert len({each.execution_id for each in found}) == 1
+            with pytest.raises(WebError, match="another rollout"):
+                await intake.take(asked(options={"turns": 5}), "k", "desk")
+            assert not intake._turns
+        with aside:
+            store.close()
+
+    asyncio.run(work())
+    assert len(runtime.requests) == 1
+
+
 def test_all_rollouts_of_a_run_have_one_set():
     first, second = take(asked(seed=1), asked(seed=2))
     assert first.experiences is second.experiences
