@@ -206,7 +206,7 @@ class OpenAIChat(Chat, Embedder):
         """
         self._settings = settings
         self._endpoint = endpoint_of(settings)
-        self._attempts = Attempts(settings, slots or Slots(settings.parallel), self._greet)
+        self._attempts = Attempts(settings, slots or Slots(settings.parallel, settings.timeout), self._greet)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key,
             base_url=self._endpoint.base_url or _OPENAI,  # what was checked, whatever the client would read

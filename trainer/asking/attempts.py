@@ -22,8 +22,6 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 120.0
 """Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
-QUICK = 0.25
-"""The part of the time allowed within which a quick answer comes."""
 MOST_SILENT = 3
 """Requests in a row, each alone under way, without an answer in time: then the endpoint is greeted."""
 REST = 120.0
@@ -120,7 +118,6 @@ class Attempts:
                     await self._look(self._gone)
                 if self._gone:
                     raise self._gone.error(own + crowded or 1)
-                start = clock()
                 try:
                     answer = await attempt()
                 except AttemptError as error:
@@ -132,8 +129,7 @@ class Attempts:
                         raise error.error(own + crowded) from None
                 else:
                     self._silent = 0
-                    took = clock() - start
-                    self._slots.answered(quickly=took <= QUICK * self._settings.timeout)
+                    self._slots.answered()
                     return answer, own + crowded + 1
             await asyncio.sleep(pause)
 

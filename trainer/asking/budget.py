@@ -49,7 +49,7 @@ class Budget:
     """The limits of one run. May be shared by askers in several threads."""
 
     def __init__(self, settings: LlmSettings) -> None:
-        self.slots = Slots(settings.parallel)
+        self.slots = Slots(settings.parallel, settings.timeout)
         """Of the requests that the calls make."""
         self._settings = settings
         self._turns = Turns(self._decide, self._taken_back)

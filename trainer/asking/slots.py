@@ -1,14 +1,20 @@
 """How many requests an endpoint is sent at the same time: fewer where it cannot keep up, more where it can.
 
-As TCP finds out what a line bears (RFC 5681). It begins with a few and sends one more after every quick
-answer. Where requests have no answer in time and the others are slow too, or a 429 names no time, half as
-many are sent from then on, and one more after as many answers as there are requests at once. Requests that
-went out together lower the number once. So a server that answers one question at a time gets a queue in which
-none waits too long, and one that answers many at a time is sent all that the settings allow.
+As TCP finds out what a connection bears (RFC 5681), with the rate of answers as a second opinion. It begins
+with a few and sends one more after every answer, up to the number that would all be answered in time at the
+rate of late, even if they waited in line. Where a request that waited in line is not answered in time, or
+where a 429 names no time, half as many are sent from then on, and one more after ever more answers; where its
+turn was near, one less. Requests that went out together lower the number once.
+
+So a server that answers one question at a time gets a line in which none waits too long, one that answers
+many at a time is sent all that the settings allow, and a question that hangs by itself slows nobody down.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 AT_FIRST = 8
-"""Requests at the same time before anything is known: a queue that most servers bear."""
-SLOW = 4
-"""Answers that were not quick count so much less: they say that there is little room."""
+"""Requests at the same time before anything is known: a line that most servers bear."""
+COUNTED = 16
+"""Answers of late, from which the rate is taken."""
+SAFE = 0.75
+"""The part of the time allowed that a line may take."""
 MOST_PATIENCE = 16
 """Times as many answers are waited for before one more is sent; it doubles with every time that failed."""
 
@@ -32,9 +40,8 @@ class Slot:
 
     era: int
     """How often the number had been lowered when the request went out."""
-    quick: int
-    slow: int
-    """How many quick and slow answers there had been then."""
+    answers: int
+    """How many answers there had been then."""
     beside: int = 1
     """The most requests that were under way at once while it was, itself included."""
 
@@ -47,12 +54,16 @@ class Slot:
 class Slots:
     """The slots of one run. May be shared by several threads."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, seconds: float) -> None:
+        """`most` requests at the same time, each of which may take so many seconds."""
         self._most = most
+        self._seconds = seconds
         self._limit = min(most, AT_FIRST)
-        self._era = 0
-        self._quick = self._slow = self._credit = 0
+        self._era = self._halved = self._credit = 0
         self._fewest: int | None = None
+        self._count = 0
+        self._late: deque[float] = deque(maxlen=COUNTED)
+        self._begun = math.nan
         self._under_way: set[Slot] = set()
         self._turns = Turns(self._given, lambda _, slot: self._release(slot))
 
@@ -82,14 +93,14 @@ class Slots:
         finally:
             self._release(slot)
 
-    def answered(self, *, quickly: bool) -> None:
-        """Say that a request was answered; `quickly` = in a small part of the time that it was allowed."""
+    def answered(self) -> None:
+        """Say that a request was answered."""
         with self._turns.lock:
-            self._quick, self._slow = self._quick + quickly, self._slow + (not quickly)
-            self._credit += SLOW if quickly else 1
-            is_first_climb = quickly and not self._era
-            enough = SLOW * self._limit * min(2**self._era, MOST_PATIENCE)
-            if self._limit < self._most and (is_first_climb or self._credit >= enough):
+            self._late.append(_now())
+            self._count += 1
+            self._credit += 1
+            wanted = self._limit * min(2**self._halved, MOST_PATIENCE) if self._era else 1
+            if self._credit >= wanted and self._limit < min(self._most, int(self._bearable())):
                 self._limit, self._credit = self._limit + 1, 0
 
     def turned_away(self, slot: Slot) -> bool:
@@ -100,25 +111,40 @@ class Slots:
     def timed_out(self, slot: Slot) -> bool:
         """Say that a request was not answered in time. Return whether fewer at once may help.
 
-        They may not where the request was alone, or most answers to the others came quickly meanwhile.
+        They may not where it was alone, or where so many were answered meanwhile that, in a line, its turn
+        would have come.
         """
         with self._turns.lock:
-            is_own = self._quick - slot.quick > self._slow - slot.slow
-            return not is_own and self._lowered(slot)
+            meanwhile = self._count - slot.answers
+            if meanwhile >= slot.beside:
+                return False
+            return self._lowered(slot, by=1 if meanwhile >= SAFE * slot.beside else None)
 
-    def _lowered(self, slot: Slot) -> bool:
+    def _bearable(self) -> float:
+        """Return how many requests in a line would all be answered in time, at the rate of late."""
+        count, since = len(self._late), self._begun
+        if count == COUNTED:
+            count, since = COUNTED - 1, self._late[0]
+        return SAFE * self._seconds * count / max(_now() - since, 1e-9)
+
+    def _lowered(self, slot: Slot, by: int | None = None) -> bool:
+        """Lower the number by so many, or by half, unless it was since the request went out."""
         if slot.is_alone:
             return False
         if slot.era == self._era:
-            self._limit = max(1, min(self._limit, slot.beside) // 2)
+            under_way = min(self._limit, slot.beside)
+            self._limit = max(1, under_way - by if by else under_way // 2)
             self._fewest = min(self._fewest or self._limit, self._limit)
             self._era, self._credit = self._era + 1, 0
+            self._halved += not by
         return True
 
     def _given(self, _: None) -> Slot | None:
         if len(self._under_way) >= self._limit:
             return None
-        self._under_way.add(slot := Slot(self._era, self._quick, self._slow))
+        if math.isnan(self._begun):
+            self._begun = _now()
+        self._under_way.add(slot := Slot(self._era, self._count))
         for other in self._under_way:
             other.beside = max(other.beside, len(self._under_way))
         return slot
@@ -127,3 +153,7 @@ class Slots:
         with self._turns.lock:
             self._under_way.remove(slot)
             self._turns.go_on()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -13,7 +13,7 @@ from tests import virtual_clock
 from trainer.asking import attempts
 from trainer.asking.attempts import AttemptError, Attempts, seconds_of
 from trainer.asking.chat import ChatError
-from trainer.asking.slots import Slots
+from trainer.asking.slots import SAFE, Slots
 from xpstore.settings import LlmSettings
 
 LIMIT = 60.0
@@ -75,7 +75,7 @@ class Endpoint:
 def run(endpoint: Endpoint, requests: int, parallel: int = 16, retries: int = 2):
     """Make requests, as many at once as a run has questions open; return results, slots and seconds."""
     settings = LlmSettings(parallel=parallel, retries=retries, timeout=LIMIT)
-    slots = Slots(parallel)
+    slots = Slots(parallel, LIMIT)
 
     async def all_of_them() -> tuple[list, float]:
         tries, gate = Attempts(settings, slots, endpoint.greet), asyncio.Semaphore(parallel)
@@ -116,6 +116,15 @@ def test_a_server_with_room_is_sent_all_that_it_may_be(parallel):
     assert took <= 10 + rounds_to_climb
 
 
+@pytest.mark.parametrize("seconds", [1, 20, 40])
+def test_a_server_that_thinks_long_about_many_is_not_taken_for_one_with_a_line(seconds):
+    endpoint = Endpoint(seconds, hangs=frozenset({3, 500}))
+    results, _, took = run(endpoint, 1_000)
+    assert [n for n, r in enumerate(results) if isinstance(r, ChatError)] == [3, 500]
+    assert took <= 1.5 * 1_000 * seconds / 16 + 6 * LIMIT
+    assert max(endpoint.at_once) == min(16, int(SAFE * LIMIT * 16 / seconds))
+
+
 def test_questions_that_hang_while_others_are_answered_slow_nobody_down():
     hangs = frozenset({3, 200, 900})
     endpoint = Endpoint(5, hangs=hangs)
@@ -150,7 +159,7 @@ def test_an_endpoint_that_was_gone_is_found_again():
     endpoint = Endpoint(1, is_dead=True)
 
     async def days() -> list:
-        tries = Attempts(LlmSettings(parallel=1, retries=3, timeout=LIMIT), Slots(1), endpoint.greet)
+        tries = Attempts(LlmSettings(parallel=1, retries=3, timeout=LIMIT), Slots(1, LIMIT), endpoint.greet)
 
         async def ask() -> object:
             try:
@@ -180,7 +189,7 @@ def test_an_endpoint_that_turns_away_what_is_too_much_is_sent_less(most):
 
 
 def test_what_fails_for_another_reason_lowers_nothing():
-    slots = Slots(4)
+    slots = Slots(4, LIMIT)
 
     async def fail() -> None:
         raise AttemptError("http", "answered 500", status=500, wait=0.0)
