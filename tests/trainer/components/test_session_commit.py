@@ -287,13 +287,14 @@ def test_messages_that_came_twice_are_never_learned_from(server):
     assert learned[1] == [session_messages(rollout(), rollout().evaluation)]
 
 
-def test_messages_go_in_calls_of_a_hundred_and_bounded_size(server):
+def test_messages_go_in_calls_of_a_hundred_and_bounded_size(server, monkeypatch):
     train(server, rollout(turns=250), rollout("exchange"))
     assert server.calls["add"] == 4
-    big = Message(role="user", parts=(TextPart(text="x" * 600_000),))
+    monkeypatch.setattr("trainer.session_upload.MOST_CHARACTERS", 1_000)
+    big = Message(role="user", parts=(TextPart(text="far too much " * 100),))
     before = server.calls["add"]
     train(server, rollout("large").model_copy(update={"messages": (big, big, big)}))
-    assert server.calls["add"] - before == 3
+    assert server.calls["add"] - before == 5
 
 
 def test_rollouts_go_side_by_side_up_to_a_bound_and_each_once(server):
