@@ -99,8 +99,9 @@ class SessionUpload:
         """Return how the session ended. Raises SessionError where it did not, or not in time.
 
         `name` must be made of what the messages hold. A session of that name that the service has learned
-        from counts, unless `again`. One that is of no use is left to itself, and followed by another one: its
-        task failed or is no longer known, or it got messages twice.
+        from counts, unless `again`. Where its task failed, the service is asked to try that again. A session
+        that is of no use is left to itself, and followed by another one: it got messages twice, nobody knows
+        its task, or that failed for good.
         """
         for number in range(1, MOST_SESSIONS + 1):
             way = Way(session_id=name if number == 1 else f"{name}-{number}")
@@ -203,7 +204,7 @@ class SessionUpload:
         """Look at the task until it has ended, ever more seldom."""
         way.stage = "get_task"
         for pause in self._pace.pauses():
-            answer = await self._ask(way, lambda: self._client.get_task(way.task_id), attempts=None)
+            answer = await self._ask(way, lambda: self._client.get_task(way.task_id), without_end=True)
             if answer is None:
                 raise SessionError(way.stage, f"the service no longer knows task {way.task_id}")
             task = _object(way, answer)
@@ -240,15 +241,15 @@ class SessionUpload:
         *,
         settled: Callable[[], Awaitable[JsonValue]] | None = None,
         there: JsonValue = None,
-        attempts: int | None = 0,
+        without_end: bool = False,
     ) -> JsonValue:
         """Return the answer to a call, made again where that can help. Raises SessionError.
 
         `settled` says, after an answer that did not come, what it would have been; None = make the call
-        again. `there` is the answer where the service says that it is there already. `attempts` None: without
-        end.
+        again. `there` is the answer where the service says that it is there already. `without_end`: as often
+        as time allows.
         """
-        pauses = self._pace.pauses(self._pace.attempts if attempts == 0 else attempts)
+        pauses = self._pace.pauses(None if without_end else self._pace.attempts)
         while True:
             try:
                 return await call()
