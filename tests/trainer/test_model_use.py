@@ -57,6 +57,20 @@ def test_it_says_per_stage_and_in_sum_what_was_used_and_why_questions_failed():
     assert told.as_json()["stages"]["edit"] == {"reused": 2, "mended": {"retried": 1, "wrapped": 2}}
 
 
+def test_how_fast_the_endpoint_was_is_in_the_report_and_not_in_the_plans():
+    """A replay makes the same records."""
+    told, budget, _ = account()
+    assert told.use().fewest_at_once is None
+
+    async def crowd() -> None:
+        async with budget.slots.one() as slot, budget.slots.one():
+            budget.slots.turned_away(slot)
+
+    asyncio.run(crowd())
+    assert told.use().fewest_at_once == 1
+    assert "fewest_at_once" not in told.as_json()
+
+
 @pytest.mark.parametrize(
     ("fault", "status", "why"),
     [

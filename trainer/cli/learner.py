@@ -137,7 +137,7 @@ def describe_use(use: ModelUse | None) -> Iterator[str]:
         yield paint(f"  {'; '.join(stages)}")
     if use.fewest_at_once:
         least = counted(use.fewest_at_once, "question")
-        yield paint(f"  it was slow to answer: no more than {least} at the same time, for a while")
+        yield paint(f"  it could not keep up: for a while it was asked no more than {least} at once")
 
 
 def describe_estimate(estimate: ModelEstimate | None) -> Iterator[str]:

@@ -92,6 +92,9 @@ def test_one_line_says_what_a_model_was_asked_and_another_by_whom():
         ),
         "  edit 3; extract 6 + 4 on record",
     ]
+    assert list(describe_use(ModelUse(name="m", fewest_at_once=1)))[1:] == [
+        "  it could not keep up: for a while it was asked no more than 1 question at once"
+    ]
     assert list(describe_use(ModelUse(name="m"))) == ["m: 0 calls, 0 tokens sent, 0 written"]
     assert list(describe_use(None)) == []
 
