@@ -88,7 +88,7 @@ def command(
         )
         return
     if output != STDOUT or dry_run:
-        for line in done.lines(target):
+        for line in done.lines(target, dict(zip(map(str, paths), files, strict=True))):
             click.echo(paint(line))
     done.tell()
 
@@ -159,14 +159,14 @@ class _Import:
         found = [p for p in self._problems if kind in ("", p.kind)]
         return [{"file": p.path, "line": p.line, "error": p.why, "kind": p.kind} for p in found]
 
-    def lines(self, target: Path | None) -> Iterator[str]:
-        """Yield the counts of each file, and what was written."""
+    def lines(self, target: Path | None, typed: dict[str, str]) -> Iterator[str]:
+        """Yield the counts of each file, under the name that was typed, and what was written."""
         for path, counts in self._counts.items():
             formats = ", ".join(counts.formats) or "nothing"
             said = [counted(counts.rollouts, "rollout"), counted(counts.messages, "message")]
             said += [counted(counts.tool_calls, "tool call"), counted(counts.results, "result")]
             said += [counted(counts.errors, "error"), counted(counts.scored, "score")]
-            yield f"{path}: {formats}: {', '.join(said)}"
+            yield f"{typed.get(path, path)}: {formats}: {', '.join(said)}"
         yield f"{counted(self.total, 'rollout')} {f'in {target}' if target else 'would be written'}"
 
     def tell(self) -> None:

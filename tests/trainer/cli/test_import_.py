@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.recordings import ALL, claude, lines
+from tests.recordings import ALL, claude, eval_file, inspect, lines, sample
+from trainer.importers.detect import NAMES
 from xpstore.cli.main import run
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).resolve().parents[3]
+SAID = [{"role": "user", "content": "x"}]
+CHAT = {"messages": SAID, "score": 1}
+TAU_BENCH = {"task_id": 1, "reward": 1, "info": {"task": {}}, "traj": SAID}
+RFC = {
+    "case": {"name": "c", "rubric": {"name": "r"}},
+    "messages": [{"role": "user", "parts": []}],
+    "evaluation": {"passed": True, "score": 1},
+}
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
@@ -30,8 +37,8 @@ def test_counts_by_file_and_what_has_no_score(here, capsys):
     assert xp("atif", "inspect", "-o", "out.jsonl") == 0
     out, err = capsys.readouterr()
     assert out == (
-        f"{here}/atif: ATIF: 1 rollout, 4 messages, 3 tool calls, 2 results, 1 error, 0 scores\n"
-        f"{here}/inspect: Inspect: 1 rollout, 4 messages, 1 tool call, 1 result, 1 error, 1 score\n"
+        "atif: ATIF: 1 rollout, 4 messages, 3 tool calls, 2 results, 1 error, 0 scores\n"
+        "inspect: Inspect: 1 rollout, 4 messages, 1 tool call, 1 result, 1 error, 1 score\n"
         f"2 rollouts in {here}/out.jsonl\n"
     )
     assert err.startswith("1 rollout has no score: what tools refuse is learned, how tasks end is not (")
@@ -112,3 +119,44 @@ def test_wrong_use(capsys, args, why):
     assert xp(*args) == 2
     captured = capsys.readouterr()
     assert why in captured.out + captured.err
+
+
+TABLE = [
+    row.split("|")[2:4]
+    for row in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    if row.startswith("| ") and "`xp train " in row and row.count("|") == 4
+]
+IN_PLACE = {
+    "chat": {"chats.jsonl": lines([CHAT])},
+    "atif": {"jobs/trial-1/agent/trajectory.json": ALL["atif"], "rewards.csv": "id,score\ntrial-1,1\n"},
+    "claude-code": {"sessions/a.jsonl": ALL["claude-code"], "scores.json": '{"s-1": 0.5}'},
+    "swe-agent": {"trajectories/a.traj": ALL["swe-agent"], "report.json": '{"resolved_ids": ["repo-i1"]}'},
+    "mini-swe-agent": {"runs/a.traj.json": ALL["mini-swe-agent"], "report.json": '{"resolved_ids": ["a"]}'},
+    "inspect": {"logs/a.json": ALL["inspect"], "logs/b.eval": eval_file(inspect(sample(2)))},
+    "tau2": {"simulations/a.json": ALL["tau2"]},
+    "tau-bench": {"results.json": json.dumps([TAU_BENCH])},
+    "rollout": {"rollouts.jsonl": lines([RFC])},
+}
+"""Format → the files that the README's command for it is about."""
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0].strip(" `"))
+def test_the_commands_of_the_readme(row, tmp_path, monkeypatch, capsys):
+    form, typed = (cell.strip(" `") for cell in row)
+    monkeypatch.chdir(tmp_path)
+    for name, data in IN_PLACE[form].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    words = [
+        w
+        for word in typed.split()[2:]
+        for w in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+    ]
+    for forced in ([], ["--format", form]):
+        assert xp(*words, "-n", "--json", *forced) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert (answer["unscored"], [p for p in answer["problems"] if p["kind"] == "score"]) == (0, [])
+
+
+def test_every_format_is_in_the_readme():
+    assert sorted(form.strip(" `") for form, _ in TABLE) == list(NAMES) == sorted(IN_PLACE)
