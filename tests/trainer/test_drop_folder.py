@@ -119,3 +119,20 @@ def test_a_file_that_vanishes_is_no_matter_and_a_directory_that_vanishes_is(root
         folder.take()
     with pytest.raises(UsageError, match="there is no directory"):
         DropFolder(root)
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("a.traj", True),
+        ("a.eval", True),
+        ("a.JSONL.GZ", True),
+        ("a.gz", False),
+        ("a.txt", False),
+        (".gz", False),
+    ],
+)
+def test_what_looks_like_a_recording(root, folder, clock, name, taken):
+    (root / name).write_text("x")
+    names(folder, clock)
+    assert names(folder, clock, 3) == ([name] if taken else [])

@@ -162,11 +162,15 @@ class _Import:
     def lines(self, target: Path | None, typed: dict[str, str]) -> Iterator[str]:
         """Yield the counts of each file, under the name that was typed, and what was written."""
         for path, counts in self._counts.items():
-            formats = ", ".join(counts.formats) or "nothing"
+            name = typed.get(path, path)
+            if not counts.rollouts:
+                broken = any(p.path == path for p in self._problems)
+                yield f"{name}: {'no rollout' if broken else 'part of what another file holds'}"
+                continue
             said = [counted(counts.rollouts, "rollout"), counted(counts.messages, "message")]
             said += [counted(counts.tool_calls, "tool call"), counted(counts.results, "result")]
             said += [counted(counts.errors, "error"), counted(counts.scored, "score")]
-            yield f"{typed.get(path, path)}: {formats}: {', '.join(said)}"
+            yield f"{name}: {', '.join(counts.formats)}: {', '.join(said)}"
         yield f"{counted(self.total, 'rollout')} {f'in {target}' if target else 'would be written'}"
 
     def tell(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 FORMAT = "Inspect"
-VERSIONS = (1, 2)
+VERSIONS = (1, 2, 3)
 _ATTACHMENT = "attachment://"
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Inspect's grades: correct, partly, incorrect, no answer."""

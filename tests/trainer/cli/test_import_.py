@@ -46,6 +46,18 @@ def test_counts_by_file_and_what_has_no_score(here, capsys):
     assert len((here / "out.jsonl").read_text().splitlines()) == 2
 
 
+def test_a_file_that_belongs_to_another_is_said_to(here, capsys):
+    rows = claude("x")
+    (here / "one.jsonl").write_text(lines(rows[:3]))
+    (here / "two.jsonl").write_text(lines(rows[3:]))
+    assert xp("one.jsonl", "two.jsonl", "-n") == 0
+    assert capsys.readouterr().out == (
+        "one.jsonl: Claude Code: 1 rollout, 3 messages, 1 tool call, 1 result, 1 error, 0 scores\n"
+        "two.jsonl: part of what another file holds\n"
+        "1 rollout would be written\n"
+    )
+
+
 def test_json(here, capsys):
     (here / "odd.jsonl").write_text(lines([*claude("x"), {"type": "brand-new"}]) + "{\n")
     (here / "scores.csv").write_text("id,score\nx,1\nghost,1\n")
