@@ -147,6 +147,15 @@ def closing_lines(report: BenchReport) -> Iterator[str]:
         yield f"{name}: {bill.rollouts} rollouts, {total.calls:,} calls, {tokens}{cost}"
 
 
+def lessons_at(report: BenchReport) -> str:
+    """Return the commit with what was learned, whoever committed it; "" where nothing was."""
+    loop = report.loop
+    before, after = loop.baseline, loop.final
+    if not loop.changed or not before or not after or before.commit == after.commit:
+        return ""
+    return after.commit
+
+
 def _bill(some: Iterable[Artifact]) -> StageBill:
     used: dict[str, list[ModelBill]] = {}
     count = 0

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
+
 from trainer.bench.artifacts import artifacts
 from trainer.bench.report import BenchReport, bills_of, flips_of, pass_hats_of
 from trainer.bench.world import IDLE, BenchEnvironment, check_service
@@ -26,6 +28,7 @@ from trainer.trials import seed_of
 from xpstore.errors import UsageError
 from xpstore.git import Repo
 from xpstore.init import init
+from xpstore.model import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,6 +120,41 @@ async def run_bench(
         near_copies=data.near,
         store=str(store),
         rollouts=str(folder),
+    )
+
+
+class BenchPlan(Frozen):
+    """What a run would do, at most; what is kept is not run again."""
+
+    benchmark: str
+    domain: str
+    service: dict[str, JsonValue]
+    """What the service says of itself."""
+    train_cases: int
+    test_cases: int
+    rollouts: dict[str, int]
+    """Stage → rollouts."""
+
+
+async def plan_bench(bench: Bench, connect: Connect) -> BenchPlan:
+    """Return what `run_bench` would do: asks for the cases, runs and writes nothing. Raises XpError."""
+    data = await _slice(bench, connect)
+    loop = bench.loop
+    train = len(data.suites[TRAIN][: loop.train_limit])
+    test = len(data.suites.get(TEST, ())[: loop.eval_limit])
+    evaluation = test * (loop.eval_trials or loop.trials)
+    return BenchPlan(
+        benchmark=bench.dataset,
+        domain=bench.domain,
+        service=data.health.model_dump(mode="json"),
+        train_cases=train,
+        test_cases=test,
+        rollouts={
+            "floor_eval": test,
+            "baseline_eval": evaluation,
+            "train_epochs": train * loop.trials * loop.epochs,
+            "final_eval": evaluation,
+        },
     )
 
 

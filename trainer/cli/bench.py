@@ -19,29 +19,33 @@ JSON: {"benchmark", "domain", "service": what it says of itself, "loop": as xp t
 "pass_hat": {stage: {k: share}}, "flips": {"better": [case], "worse": [case], "same"}, "bills": {stage:
 {"rollouts", "models": {"agent", "user", "judge": {"calls", "prompt_tokens", "completion_tokens", "cost"}}}},
 "near_copies": [what of the benchmark's split teaches what it is measured by], "store", "rollouts",
-"exit_code"}
+"exit_code"}; with --dry-run {"benchmark", "domain", "service", "train_cases", "test_cases", "rollouts":
+{stage: how many at most}}
 Exit code 1 where an evaluation is not whole, or no rollout could be made or learned from.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from trainer.cli.learner import learner_options, take_choice
 from trainer.cli.running import AT_LEAST_ONE, TRIALS, Stages, running_options, write_report
-from xpstore.cli.app import App, json_option, pass_app
+from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import emit, note, paint
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from trainer.bench.report import BenchReport
-    from trainer.bench.run import Bench
+    from trainer.bench.run import Bench, BenchPlan
+    from trainer.components.remote import Connect
     from trainer.report import Stage
     from trainer.strategies import ModelChoice
 
@@ -95,15 +99,22 @@ def command() -> None:
 @click.option(
     "--session-branch", default="", metavar="BRANCH", help="Where it commits.  [default: train/live]"
 )
+@click.option("--session-key-variable", default="", metavar="NAME", help="The variable with its key.")
 @learner_options
+@dry_run_option
 @json_option
 @click.pass_context
 @pass_app
-def tau2(app: App, ctx: click.Context, /, where: str | None, *, as_json: bool, **given: object) -> None:
+def tau2(
+    app: App, ctx: click.Context, /, where: str | None, *, dry_run: bool, as_json: bool, **given: object
+) -> None:
     """Measure on tau2-bench; see `xp bench --help`."""
     choice = take_choice(app, given)
     folder = app.cwd / (where or f"bench-tau2-{given['domain']}")
     _check(given, choice)
+    if dry_run:
+        _preview(given, choice, as_json=as_json)
+        return
     folder.mkdir(parents=True, exist_ok=True)
     report = _run(folder, given, choice, quiet=as_json)
     answer = {**report.model_dump(mode="json"), "exit_code": report.exit_code}
@@ -133,37 +144,63 @@ def _check(given: Mapping[str, object], choice: ModelChoice | None) -> None:
         raise UsageError("the service that learns has its own learner", hint="leave --learner out")
 
 
+def _preview(given: Mapping[str, object], choice: ModelChoice | None, *, as_json: bool) -> None:
+    import asyncio
+    from tempfile import TemporaryDirectory
+
+    from trainer.bench.run import plan_bench
+
+    async def look(folder: Path) -> BenchPlan:
+        async with _service(given, folder) as connect:
+            return await plan_bench(_bench(given, choice), connect)
+
+    with TemporaryDirectory() as folder:
+        plan = asyncio.run(look(Path(folder)))
+    if as_json:
+        emit(plan.model_dump(mode="json"))
+        return
+    click.echo(paint(f"would measure {plan.benchmark} {plan.domain}: {plan.service.get('version')}"))
+    click.echo(f"  {plan.train_cases} training cases, {plan.test_cases} test cases")
+    for stage, count in plan.rollouts.items():
+        click.echo(f"  at most {count} rollouts in {stage}")
+    click.echo("What is kept is not run again.")
+
+
 def _run(
     folder: Path, given: Mapping[str, object], choice: ModelChoice | None, *, quiet: bool
 ) -> BenchReport:
     import asyncio
 
     from trainer.bench.run import run_bench
-    from trainer.bench.service import running
     from trainer.cli.loop import described
-    from trainer.http_client import JsonClient
 
     bench = _bench(given, choice)
-    key = _key(str(given["key_variable"]))
 
-    async def with_service(url: str, stages: Stages) -> BenchReport:
+    async def whole(stages: Stages) -> BenchReport:
         def say(stage: Stage) -> None:
             if not quiet:
                 stages.say(described(stage))
 
-        return await run_bench(
-            folder, bench, lambda: JsonClient(url, key=key), say=say, progress=stages.progress
-        )
-
-    async def whole(stages: Stages) -> BenchReport:
-        if given["url"]:
-            return await with_service(str(given["url"]), stages)
-        python = str(given["python"] or sys.executable)
-        async with running(python, _service_command(given), folder / LOG) as url:
-            return await with_service(url, stages)
+        async with _service(given, folder) as connect:
+            return await run_bench(folder, bench, connect, say=say, progress=stages.progress)
 
     with Stages(KEPT) as stages:
         return asyncio.run(whole(stages))
+
+
+@asynccontextmanager
+async def _service(given: Mapping[str, object], folder: Path) -> AsyncIterator[Connect]:
+    """Yield what connects to the service: the one that was named, or one that lives as long as this does."""
+    from trainer.bench.service import running
+    from trainer.http_client import JsonClient
+
+    key = _key(str(given["key_variable"]))
+    async with AsyncExitStack() as stack:
+        url = str(given["url"] or "")
+        if not url:
+            python = str(given["python"] or sys.executable)
+            url = await stack.enter_async_context(running(python, _service_command(given), folder / LOG))
+        yield lambda: JsonClient(url, key=key)
 
 
 def _bench(given: Mapping[str, object], choice: ModelChoice | None) -> Bench:
@@ -187,7 +224,8 @@ def _bench(given: Mapping[str, object], choice: ModelChoice | None) -> Bench:
     from trainer.bench.sessions import learner_name, session_trainer
 
     url, branch = str(given["session_url"]), str(given["session_branch"])
-    return replace(bench, trainer=session_trainer(url, branch), learner=learner_name(url))
+    key = _key(str(given["session_key_variable"]))
+    return replace(bench, trainer=session_trainer(url, branch, key), learner=learner_name(url))
 
 
 def _service_command(given: Mapping[str, object]) -> Sequence[str]:
@@ -218,7 +256,7 @@ def _key(variable: str) -> str:
 
 
 def _closing(report: BenchReport, folder: Path) -> Iterator[str]:
-    from trainer.bench.report import closing_lines
+    from trainer.bench.report import closing_lines, lessons_at
     from trainer.cli.loop import end_lines
 
     yield from end_lines(report.loop)
@@ -227,4 +265,6 @@ def _closing(report: BenchReport, folder: Path) -> Iterator[str]:
     for copy in report.near_copies:
         note(copy)
     yield ""
-    yield paint(f"{folder / REPORT}; lessons: xp -C {report.store} log {report.loop.branch}")
+    yield paint(f"report: {folder / REPORT}")
+    if commit := lessons_at(report):
+        yield paint(f"lessons: xp -C {quote(report.store)} log {commit[:12]}")

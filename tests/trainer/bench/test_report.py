@@ -1,7 +1,15 @@
 from __future__ import annotations
 
 from trainer.bench.artifacts import Artifact
-from trainer.bench.report import BenchReport, bills_of, closing_lines, flips_of, pass_hats_of, stages_of
+from trainer.bench.report import (
+    BenchReport,
+    bills_of,
+    closing_lines,
+    flips_of,
+    lessons_at,
+    pass_hats_of,
+    stages_of,
+)
 from trainer.domain import Case, Rollout, Rubric
 from trainer.report import CaseScore, EpochStage, EvaluationStage, LoopReport
 from xpstore.evaluation import TrialFailure
@@ -131,6 +139,9 @@ def test_the_lines_below():
     assert "cases better: 1, worse: 1, the same: 1" in lines
     assert lines[-1] == "baseline_eval: 1 rollouts, 1 calls, 1,500 tokens sent, 0 written, cost 0.2500"
     assert report.exit_code == 0
+    assert lessons_at(report) == "c1"
+    same = report.loop.model_copy(update={"final": AFTER.model_copy(update={"commit": "c0"})})
+    assert lessons_at(report.model_copy(update={"loop": same})) == ""
     assert list(stages_of(LOOP)) == ["baseline_eval", "train_epoch_0", "final_eval"]
 
 

@@ -48,6 +48,16 @@ def test_it_writes_the_lines_and_the_report(url: str, tmp_path: Path, capsys: py
     assert again["exit_code"] == 0
 
 
+def test_a_dry_run_counts_and_leaves_nothing(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(["bench", "tau2", "b", "--url", url, *FEW, "--epochs", "3", "--dry-run"]) == 0
+    assert "  at most 6 rollouts in train_epochs\n" in capsys.readouterr().out
+    assert run(["bench", "tau2", "b", "--url", url, *FEW, "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["train_cases"], plan["test_cases"]) == (2, 2)
+    assert plan["rollouts"] == {"floor_eval": 2, "baseline_eval": 2, "train_epochs": 2, "final_eval": 2}
+    assert not (tmp_path / "b").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
