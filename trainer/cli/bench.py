@@ -110,6 +110,7 @@ def tau2(
 ) -> None:
     """Measure on tau2-bench; see `xp bench --help`."""
     choice = take_choice(app, given)
+    given["data"] = str(app.cwd / str(given["data"])) if given["data"] else ""
     folder = app.cwd / (where or f"bench-tau2-{given['domain']}")
     _check(given, choice)
     if dry_run:

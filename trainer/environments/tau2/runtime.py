@@ -11,7 +11,7 @@ from trainer.environment import code_digest
 from trainer.environments.tau2 import guard
 from trainer.environments.tau2.executor import Tau2RolloutExecutor
 from trainer.environments.tau2.settings import DOMAINS, settings_of
-from trainer.environments.tau2.tasks import TRAIN
+from trainer.environments.tau2.tasks import TRAIN, folder_of
 from xpstore.errors import UsageError
 from xpstore.hashing import content_id
 
@@ -45,6 +45,11 @@ class Tau2Runtime:
 
     def __init__(self, settings: Tau2Settings) -> None:
         guard.check_here()
+        if settings.data and not any(folder_of(settings.data, domain) for domain in DOMAINS):
+            raise UsageError(
+                f"there are no tasks in {settings.data}",
+                hint="DIR/airline/tasks.json, or as tau2 lays it out",
+            )
         from trainer.environments.tau2 import library, simulation  # noqa: PLC0415  # seconds, 250 MB, and only here
 
         self.settings = settings

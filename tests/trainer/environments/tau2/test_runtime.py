@@ -24,6 +24,13 @@ def test_wrong_options_are_told_first():
 
 @here
 @pytest.mark.tau2
+def test_a_folder_without_tasks_is_not_passed_over(tmp_path):
+    with pytest.raises(UsageError, match="no tasks in"):
+        make({"data": str(tmp_path)}, {})
+
+
+@here
+@pytest.mark.tau2
 def test_queries():
     runtime = make({}, {})
     assert len(runtime.cases(CaseQuery(domain="airline", split="test"))) == 20
