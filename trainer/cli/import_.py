@@ -2,7 +2,8 @@
 
 FILE may be results of tau-bench or tau2, trajectories in ATIF (Harbor), of SWE-agent or mini-swe-agent,
 sessions of Claude Code, logs of Inspect (.json or .eval), chat messages in OpenAI's form, rollouts; each may
-be packed with gzip. What a record is, its content tells, not the name of the file.
+be packed with gzip. What a record is, its content tells, not the name of the file. With --format it is one of
+these or broken: atif, chat, claude-code, inspect, mini-swe-agent, rollout, swe-agent, tau-bench, tau2.
 
 Secrets and personal data are masked. Of images and files type, size and hash stay, of long outputs the
 beginning and the end. Sessions that were resumed or compacted, trajectories that go on in another FILE, and

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.recordings import ALL, claude, eval_file, inspect, lines, sample
+from trainer.cli import import_
 from trainer.importers.detect import NAMES
 from xpstore.cli.main import run
 
@@ -170,5 +171,6 @@ def test_the_commands_of_the_readme(row, tmp_path, monkeypatch, capsys):
         assert (answer["unscored"], [p for p in answer["problems"] if p["kind"] == "score"]) == (0, [])
 
 
-def test_every_format_is_in_the_readme():
+def test_every_format_is_in_the_readme_and_in_the_help():
+    assert ", ".join(NAMES) in " ".join((import_.__doc__ or "").split())
     assert sorted(form.strip(" `") for form, _ in TABLE) == list(NAMES) == sorted(IN_PLACE)
