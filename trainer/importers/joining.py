@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 HELD = 64 << 20
 """Characters that are held, about; what comes then is joined with what comes after it only."""
 _LINKS = 100  # files that continue each other
+_KINDS = 20  # kinds of unknown lines of a file that are told
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ class Joining:
     _sessions: Sessions = field(default_factory=Sessions)
     _trajectories: dict[str, tuple[Record, dict[str, JsonValue]]] = field(default_factory=dict)
     _size: int = 0
-    _known: set[tuple[str, str]] = field(default_factory=set)
-    """File and type that were told of; the type "" = the file is one of Claude Code's."""
+    _told: dict[str, set[str]] = field(default_factory=dict)
+    """File of Claude Code → kinds of lines that were told of."""
 
     def take(self, record: Record) -> list[Problem] | None:
         """Hold a record, and return what is to be told; None = it stands for itself."""
@@ -85,15 +86,17 @@ class Joining:
         """Say whether a line of an unknown kind stands in a file of Claude Code."""
         value = record.value
         is_line = isinstance(value, dict) and isinstance(value.get("type"), str) and "messages" not in value
-        return is_line and (record.path, "") in self._known
+        return is_line and record.path in self._told
 
     def _line(self, record: Record, value: dict[str, JsonValue]) -> list[Problem]:
-        self._known.add((record.path, ""))
+        told = self._told.setdefault(record.path, set())
         self._sessions.add(value, record.path, record.line)
-        kind = f"{str(value.get('type'))[:40]!r} of version {str(value.get('version'))[:40]!r}"
-        if is_known(value) or (record.path, kind) in self._known:
+        if is_known(value) or len(told) == _KINDS:
             return []
-        self._known.add((record.path, kind))
+        kind = f"{str(value.get('type'))[:40]!r} of version {str(value.get('version'))[:40]!r}"
+        if kind in told:
+            return []
+        told.add(kind)
         why = f"lines of type {kind} are not known; what they say may be missing"
         return [Problem(record.path, record.line, why, "warning")]
 

@@ -103,8 +103,6 @@ class _Files:
         joining = Joining(self.form, several=len(self.files) > 1)
         for file in self.files:
             yield from self._file(file, joining)
-            if joining.is_full:
-                yield from self._held(joining)
         yield from self._held(joining)
 
     def _file(self, file: Path, joining: Joining) -> Iterator[Imported | Problem]:
@@ -118,6 +116,8 @@ class _Files:
             told = joining.take(record)
             if told is not None:
                 yield from told
+                if joining.is_full:
+                    yield from self._held(joining)
                 continue
             for item in self._record(record):
                 if isinstance(item, Problem):

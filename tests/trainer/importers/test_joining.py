@@ -89,7 +89,17 @@ def test_a_broken_line_of_a_session_never_stops_the_rest(tmp_path):
 def test_what_is_held_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(joining, "HELD", 10)
     files = put(tmp_path, a_jsonl=claude("a"), b_jsonl=claude("b", "Other."), c_json=part("c"))
-    assert len(read_rollouts(files).rollouts) == 3
+    said = [text for rollout in texts(read_rollouts(files)) for text in rollout]
+    assert sorted(set(said)) == [
+        "I read.",
+        "It is not there.",
+        "Other.",
+        "Read the file.",
+        "c",
+        "no such file",
+    ]
+    odd = [{"type": f"kind-{number}"} for number in range(99)]
+    assert len(read_rollouts(put(tmp_path, d_jsonl=[*claude("d"), *odd])).remarks) == 20
 
 
 @pytest.mark.parametrize(
