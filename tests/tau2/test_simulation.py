@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.llm_server import Fault, LlmServer, Reply
-from tests.tau2_world import AGENT, JUDGE, MARK, USER, World, load
+from tests.llm_server import Fault, LlmServer, Reply, Seen
+from tests.tau2_world import AGENT, JUDGE, MARK, USER, World, gold, load
 from trainer.env_kit.runtime import CaseQuery, RolloutRequest
 from trainer.environments.tau2.runtime import Tau2Runtime, make
 from trainer.environments.tau2.scoring import InfrastructureError
@@ -214,3 +214,33 @@ def test_a_judge_is_asked_again_and_not_the_agent(world: World, judged_data: Pat
     runtime = service(world.server, data=str(judged_data), retries=1)
     assert run(runtime, case_of(runtime, "8", split="base")).evaluation.passed  # type: ignore[union-attr]
     assert world.server.counts[AGENT] == 5
+
+
+def test_a_user_who_calls_tools_is_told_from_the_agent(models: LlmServer, tau2_data: Path):
+    tasks, splits = load(tau2_data / "telecom")
+    runtime = service(models)
+    number, task = next(
+        (n, tasks[i])
+        for n, i in enumerate(splits["test"])
+        if all(action["requestor"] == "user" for action in gold(tasks[i]))
+    )
+
+    def user(seen: Seen) -> object:
+        done = sum(bool(message.get("tool_calls")) for message in seen.messages)
+        if not any(message["role"] == "assistant" for message in seen.messages):
+            return "I have no service."
+        if done < len(gold(task)):
+            return Reply(None, [(str(gold(task)[done]["name"]), gold(task)[done]["arguments"])])
+        return "###STOP###"
+
+    models.on(USER, user)
+    models.on(AGENT, "Please look at your phone.")
+    case = runtime.cases(CaseQuery(domain="telecom", split="test"))[number]
+    rollout = run(runtime, case)
+    assert rollout.evaluation is not None
+    assert rollout.evaluation.passed
+    assert [t.tool_name for m in rollout.messages if m.role == "user" for t in m.tools] == [
+        action["name"] for action in gold(task)
+    ]
+    assert set(rollout.metadata["callers"].values()) == {"user"}
+    assert rollout.metadata["tools_used"] == []

