@@ -29,6 +29,7 @@ DOORS = {  # library → the only modules that may import it
     "httpx2": {"trainer.llm"},
     "ray": {"trainer.cluster.door"},
     "tenacity": {"trainer.http_client"},
+    "tau2": {"trainer.environments.tau2.library", "trainer.environments.tau2.simulation"},
     "watchfiles": {"xpstore.watch"},
     "mcp": {"trainer.mcp_server.server"},
     "fastapi": {"trainer.web.app", "trainer.web.run", "trainer.service.app", "trainer.service.tenants"}
