@@ -197,3 +197,22 @@ def test_what_was_answered_is_on_record_whatever_ends_the_server(loc: Location) 
         server.send_signal(signal.SIGINT)  # standard input is still open, and nothing is waited for
         assert server.wait(PATIENCE) == -signal.SIGINT
     assert [row["rollout"] for row in asked(loc, "inbox", "list")["open"]] == [done["rollout"]]
+
+
+@pytest.mark.stress
+def test_a_client_that_goes_away_is_no_defect(loc: Location) -> None:
+    with subprocess.Popen(
+        [XP, "-C", str(loc.repo.place), "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdin.write(b"GET / HTTP/1.1\n\n" + b"{" * 100_000 + b"\n\xff\xfe\n")  # none of it is answered
+        server.stdout.close()
+        server.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        server.stdin.close()
+        assert server.wait(PATIENCE) == 0
+        assert b"defect" not in server.stderr.read()

@@ -82,14 +82,17 @@ class McpServer:
         options = self._server.create_initialization_options(
             NotificationOptions(tools_changed=True, resources_changed=True)
         )
-        async with stdio_server() as (read, write):
-            following = asyncio.create_task(self._follow(watcher, tell)) if watcher else None
-            try:
-                await self._server.run(read, write, options)
-            finally:
-                if following:
-                    following.cancel()
-                    await asyncio.gather(following, return_exceptions=True)
+        try:
+            async with stdio_server() as (read, write):
+                following = asyncio.create_task(self._follow(watcher, tell)) if watcher else None
+                try:
+                    await self._server.run(read, write, options)
+                finally:
+                    if following:
+                        following.cancel()
+                        await asyncio.gather(following, return_exceptions=True)
+        except* BrokenPipeError:
+            tell("the client went away before it was answered")
 
     async def _follow(self, watcher: ExperienceWatcher, tell: Callable[[str], None]) -> None:
         try:
