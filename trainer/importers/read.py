@@ -12,7 +12,7 @@ from trainer.importers.detect import NAMES, UNDERSTOOD, read_all
 from trainer.importers.form import Flaw, Found
 from trainer.importers.joining import Joining
 from trainer.importers.jsontext import RecordError
-from trainer.importers.scores import Scores
+from trainer.importers.scores import Scores, harbor_reward
 from trainer.importers.source import Problem, Record, check_readable, read_records
 from xpstore.errors import UsageError
 
@@ -164,6 +164,9 @@ class _Files:
         self, record: Record, title: str, found: Found, *, only: bool
     ) -> Iterator[Imported | Problem]:
         rollout, problem = found.rollout, None
+        if rollout.evaluation is None and (reward := harbor_reward(record.path)):
+            rollout = rollout.model_copy(update={"evaluation": reward})
+            found = Found(rollout, found.keys)
         if self.scores is not None:
             rollout, problem = self.scores.scored(found, record.path, record.line, only=only)
         if problem is not None:

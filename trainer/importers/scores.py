@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from trainer.domain import Rollout
+    from trainer.domain import Rollout, RubricEvaluation
     from trainer.importers.form import Found
 
 SOURCE = "scores"
+HARBOR = "Harbor"
+_REWARD = 64  # bytes of a file with one number
 IDS = ("trajectory_id", "session_id", "instance_id", "id", "name", "file")
 MARKS = ("score", "reward", "passed", "resolved")
 MAX_BYTES = 64 << 20
@@ -97,6 +99,22 @@ class Scores:
         for key, score in self._scores.items():
             if key not in self._given:
                 yield Problem(self.path, score.line, f"no rollout has the id {key!r:.100}", "score")
+
+
+def harbor_reward(path: str) -> RubricEvaluation | None:
+    """Return the reward that Harbor writes beside a trajectory; None where there is none.
+
+    The trial's folder has `agent/trajectory.json` and `verifier/reward.txt`, one number.
+    """
+    place = Path(path)
+    if place.name != "trajectory.json" or place.parent.name != "agent":
+        return None
+    try:
+        with place.parent.parent.joinpath("verifier", "reward.txt").open("rb") as stream:
+            score = _score(stream.read(_REWARD).decode().strip(), 0)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if isinstance(score, str) else reward_evaluation(score.value, HARBOR)
 
 
 def _file_keys(path: str, line: int, *, only: bool) -> Iterator[str]:

@@ -141,7 +141,7 @@ TABLE = [
 ]
 IN_PLACE = {
     "chat": {"chats.jsonl": lines([CHAT])},
-    "atif": {"jobs/trial-1/agent/trajectory.json": ALL["atif"], "rewards.csv": "id,score\ntrial-1,1\n"},
+    "atif": {"jobs/a/agent/trajectory.json": ALL["atif"], "jobs/a/verifier/reward.txt": "1\n"},
     "claude-code": {"sessions/a.jsonl": ALL["claude-code"], "scores.json": '{"s-1": 0.5}'},
     "swe-agent": {"trajectories/a.traj": ALL["swe-agent"], "report.json": '{"resolved_ids": ["repo-i1"]}'},
     "mini-swe-agent": {"runs/a.traj.json": ALL["mini-swe-agent"], "report.json": '{"resolved_ids": ["a"]}'},

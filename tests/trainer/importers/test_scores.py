@@ -148,3 +148,22 @@ def test_who_nobody_knows_and_what_fits_twice_is_told(tmp_path, files):
         "no rollout has the id 'ghost'",
         "no rollout has the id 'two.jsonl'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reward", "score"),
+    [("1.0\n", 1.0), ("0", 0.0), ("nan", None), ("", None), ("x" * 99, None), (None, None)],
+)
+def test_the_reward_that_harbor_writes_beside_a_trajectory(tmp_path, reward, score):
+    for name in ("agent", "verifier"):
+        (tmp_path / "trial" / name).mkdir(parents=True)
+    files = [tmp_path / "trial" / "agent" / name for name in ("trajectory.json", "other.json")]
+    for number, file in enumerate(files):
+        file.write_text(json.dumps(atif(trajectory_id=f"t-{number}")))
+    if reward is not None:
+        (tmp_path / "trial" / "verifier" / "reward.txt").write_text(reward)
+    found = {r.metadata["trajectory_id"]: r.evaluation for r in read_rollouts(files).rollouts}
+    assert found["t-1"] is None
+    assert (found["t-0"].score if found["t-0"] else None) == score
+    (scored,) = imported(tmp_path, "id,score\ntrial,0.25\n", files[0]).rollouts
+    assert scored.evaluation.score == 0.25
