@@ -22,6 +22,8 @@ from trainer.domain import (
     ToolPart,
 )
 from trainer.remote_protocol import EXECUTIONS, QUERY, UNFINISHED
+from trainer.web.limits import WebLimits
+from trainer.web.run import config_of
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
 
@@ -110,10 +112,11 @@ def said(request: RolloutRequest) -> Rollout:
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
+def serving(app: FastAPI, limits: WebLimits | None = None) -> Iterator[str]:
     """Serve an application on loopback, in a thread; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on")
+        config = config_of(app, limits or WebLimits())
+        config.lifespan = "on"
         server = _Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

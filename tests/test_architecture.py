@@ -36,7 +36,7 @@ DOORS = {  # library → the only modules that may import it
     | {f"trainer.service.{routes}_routes" for routes in ("fs", "search", "session", "task")}
     | {"trainer.env_kit.routes", "trainer.env_kit.service"},
     "starlette": {"trainer.web.app", "trainer.web.guard"},
-    "uvicorn": {"trainer.web.run"},
+    "uvicorn": {"trainer.web.connection", "trainer.web.run"},
     # git, the pager, the user's own command, and the two programs that hold keys
     "subprocess": {"xpstore.gitcli", "xpstore.cli.pager", "xpstore.cli.follow", "xpstore.signing"},
     "sqlite3": {

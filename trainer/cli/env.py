@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 PORT = 1944
 """The RFC's port for services of environments."""
+PATIENCE = 10.0
+"""Seconds that rollouts may take to let go when the service ends; what clients were promised is on disk."""
 PACKAGES = frozenset({"fastapi", "starlette", "uvicorn"})
 AT_LEAST_ONE = click.IntRange(min=1)
 
@@ -178,7 +180,8 @@ def serve_command(  # noqa: PLR0913  # the options of the verb
         click.echo(url)
         note(f"{runtime.name} {runtime.version}; Ctrl-C ends.")
 
-    ctx.exit(run_app(service, host, port, has_keys=bool(keys_file), announce=tell))
+    has_keys = bool(keys_file)
+    ctx.exit(run_app(service, host, port, has_keys=has_keys, announce=tell, patience=PATIENCE))
 
 
 @command.command("check")

@@ -107,9 +107,7 @@ def command(  # noqa: PLR0913  # the options of the verb
     limits = WebLimits(per_second=rate, burst=max(int(rate * BURST), 1))
     service = make_service(served, keys=keys, limits=limits)
     tell = _teller(location, served, has_keys=keys is not None, as_json=as_json)
-    ctx.exit(
-        run_app(service, host, port, has_keys=keys is not None, announce=tell, connections=limits.connections)
-    )
+    ctx.exit(run_app(service, host, port, has_keys=keys is not None, announce=tell, limits=limits))
 
 
 @command.group("key")

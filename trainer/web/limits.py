@@ -28,7 +28,9 @@ class WebLimits:
     body_bytes: int = 16 * MEBIBYTE
     """Of a request; more is a 413, whether the length was announced or not."""
     body_seconds: float = 60.0
-    """Within which a body must be here; later is a 408."""
+    """Within which a body must be here, later is a 408; and within which an answer has to be read."""
+    header_seconds: float = 10.0
+    """Within which the headers of a request must be here; later the connection is closed."""
     depth: int = 100
     """Of nested arrays and objects in JSON; more is a 400."""
     per_second: float = 200.0
@@ -36,7 +38,7 @@ class WebLimits:
     burst: int = 1000
     """Requests of one caller at once."""
     connections: int = 500
-    """Open at the same time; more are answered with 503."""
+    """Open at the same time; more are answered with 503, and of twice as many none is kept."""
 
 
 class Rate:

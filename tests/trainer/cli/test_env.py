@@ -43,7 +43,7 @@ def made(monkeypatch):
         made.update(options, runtime=runtime)
         return "the application"
 
-    def run_app(app, host, port, *, has_keys, announce):
+    def run_app(app, host, port, *, has_keys, announce, patience):
         made.update(app=app, host=host, port=port, has_keys=has_keys)
         announce("http://127.0.0.1:1944")
         return 0
