@@ -9,10 +9,10 @@ Secrets and personal data are masked. Of images and files type, size and hash st
 beginning and the end. Sessions that were resumed or compacted, trajectories that go on in another FILE, and
 side agents are joined. A record that is broken is told, and the rest goes on.
 
-Scores that are not in the recordings, nor in Harbor's verifier/reward.txt beside them, come with --scores: CSV
-with headings such as "id,score", or JSON such as {"id": 0.5}. An id is that of a trajectory, session, instance
-or sample, FILE:LINE, or a file with one rollout. Without a score a rollout teaches what tools refuse, and
-nothing of how tasks end.
+Scores that are not in the recordings, nor in Harbor's verifier/reward.txt beside them, come with --scores:
+CSV with headings such as "id,score", or JSON such as {"id": 0.5}. An id is that of a trajectory, session,
+instance or sample, FILE:LINE, or a file with one rollout. Without a score a rollout teaches what tools
+refuse, and nothing of how tasks end.
 
 xp train and xp watch read the same files directly.
 
