@@ -1,4 +1,4 @@
-"""Remove a rollout, or all of a session, from the repository for good.
+"""Remove a rollout, or a whole session, from the repository.
 
 The rollout, its notes and what else is only about it leave the evidence branch, its history, the reflogs
 and the packs. Lessons that cite it stay and are listed: undo them with xp revert. Other clones, remotes
