@@ -10,7 +10,8 @@
 
 What stands outside of the block is never touched. A block that a person has changed is not written over. The
 headings of a page go down by one, so that the page has one above them; where that cannot be undone (a page
-with a heading of another kind), they stay as they are and the page's mark says so.
+with a heading of another kind), they stay as they are and the page's mark says so. A fenced block that never
+ends in its page is ended, so that it swallows nothing below, and the mark says that too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from xpstore.errors import FormatError, RefusedError
 from xpstore.exchange.page import Page
-from xpstore.exchange.stamp import BLANK, is_intact, stamped
+from xpstore.exchange.stamp import BLANK, HEX, is_intact, stamped
 from xpstore.names import check_name
 
 if TYPE_CHECKING:
@@ -33,19 +34,20 @@ INTRODUCTION = (
     " block: change the pages in their store, not here."
 )
 MARK = "<!-- xpstore:"
-_BEGIN = re.compile(
-    r"^<!-- xpstore:begin store=([0-9A-Za-z_-]{1,64}) xp-digest=[0-9a-f]{16} -->\n", re.MULTILINE
-)
+_BEGIN = re.compile(r"(?:^|\A\ufeff)(<!-- xpstore:begin store=([0-9A-Za-z_-]{1,64})\b.*)$", re.MULTILINE)
+_STAMP = re.compile(rf"\A<!-- xpstore:begin store=[0-9A-Za-z_-]+ xp-digest={HEX} -->$", re.MULTILINE)
 _PAGE = re.compile(r"^<!-- xpstore:page (\{.*\}) -->\n", re.MULTILINE)
 _H1_TO_H5 = re.compile(r"#{2,5}(?!#)")
 _ANY_H1_H6 = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
-_FENCE = re.compile(r" *(`{3,}|~{3,})")
+_FENCE = re.compile(r" *(`{3,}(?=[^`]*$)|~{3,})")
+_NO_PARAGRAPH = ("#", "```", "~~~", "<!--")
+"""How a description begins that would be more than a paragraph: it stays in the mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A store's block in a file: text[start:end]."""
+    """A store's block in a file: text[start:end], here with LF."""
 
     store: str
     start: int
@@ -55,7 +57,7 @@ class Block:
     @property
     def is_intact(self) -> bool:
         """Whether it is as it was written."""
-        return is_intact(self.text)
+        return is_intact(self.text, _STAMP)
 
 
 def can_hold(page: Page) -> bool:
@@ -67,7 +69,7 @@ def render(pages: Sequence[Page], store: str) -> str:
     """Return the block with these pages; the same pages give the same bytes."""
     begin = f"{MARK}begin store={store} xp-digest={BLANK} -->\n"
     parts = [f"\n{INTRODUCTION}\n", *map(_render, pages)]
-    return stamped(f"{begin}{''.join(parts)}\n{MARK}end store={store} -->\n")
+    return stamped(f"{begin}{''.join(parts)}\n{MARK}end store={store} -->\n", _STAMP)
 
 
 def _render(page: Page) -> str:
@@ -75,14 +77,18 @@ def _render(page: Page) -> str:
     head: dict[str, object] = {"name": page.name}
     front = {key: value for key, value in page.front.items() if key != "name"}
     described = front.get("description") == page.description
+    described = described and not page.description.startswith(_NO_PARAGRAPH)
     if described:
         del front["description"]
     head |= {"front": front} if front else {}
     head |= {"described": True} if described else {}
     head |= {"headings": "as they were"} if shifted is None else {}
+    fence = _open_fence(page.body)
+    head |= {"ended": fence} if fence else {}
     mark = json.dumps(head, ensure_ascii=False).replace("--", "-\\u002d")  # the end of a comment
     description = f"{page.description}\n\n" if described else ""
     body = f"{page.body if shifted is None else shifted}\n" if page.body else ""
+    body += f"{fence}\n" if fence else ""
     return f"\n{MARK}page {mark} -->\n\n## {page.name}\n\n{description}{body}"
 
 
@@ -90,7 +96,7 @@ def _shifted(body: str) -> str | None:
     """Return the body with every heading a level lower; None where that could not be undone."""
     lines: list[str] = []
     before = ""
-    for line, is_code in _with_code(body):
+    for line, is_code, _ in _with_code(body):
         heading = None if is_code else _ANY_H1_H6.match(line)
         if heading and not _H1_TO_H5.match(line):  # a title, the lowest level, or one that is indented
             return None
@@ -103,38 +109,46 @@ def _shifted(body: str) -> str | None:
 
 def _raised(body: str) -> str:
     return "\n".join(
-        line[1:] if not is_code and _ANY_H1_H6.match(line) else line for line, is_code in _with_code(body)
+        line[1:] if not is_code and _ANY_H1_H6.match(line) else line for line, is_code, _ in _with_code(body)
     )
 
 
-def _with_code(body: str) -> Iterator[tuple[str, bool]]:
-    """Yield the lines, and whether each stands in a fenced block."""
+def _open_fence(body: str) -> str:
+    """Return the fence, at the left margin, of a block that never ends; "" where there is none."""
+    fence = ""
+    for _, _, fence in _with_code(body):  # noqa: B007  # the last one counts
+        pass
+    return "" if fence.startswith(" ") else fence
+
+
+def _with_code(body: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield the lines, whether each stands in a fenced block, and the fence that is open below it."""
     fence = ""
     for line in body.split("\n"):
         match = _FENCE.match(line)
-        if fence:
-            yield line, True
-            if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-        else:
-            fence = match[1] if match else ""
-            yield line, bool(fence)
+        is_code = bool(fence or match)
+        if not fence:
+            fence = match[0] if match else ""
+        elif match and match[1].startswith(fence.strip()) and not line.strip().strip(fence[-1]):
+            fence = ""
+        yield line, is_code, fence
 
 
 def blocks(text: str, where: str) -> list[Block]:
-    """Return the blocks of a file with LF, in order. Raises FormatError for one that does not end."""
+    """Return the blocks of a file, in order. Raises FormatError for one that does not end."""
     found: list[Block] = []
     at = 0
     while begin := _BEGIN.search(text, at):
-        last = rf"^<!-- xpstore:end store={begin[1]} -->(?:\n|\Z)"
+        last = rf"^<!-- xpstore:end store={begin[2]} -->[ \t\r]*(?:\n|\Z)"
         end = re.compile(last, re.MULTILINE).search(text, begin.end())
         if end is None:
             raise FormatError(
-                f"{where}: the block of the store {begin[1]} has no end",
-                hint=f"put `{MARK}end store={begin[1]} -->` below it, or take the block out",
+                f"{where}: the block of the store {begin[2]} has no end",
+                hint=f"put `{MARK}end store={begin[2]} -->` below it, or take the block out",
             )
         at = end.end()
-        found.append(Block(begin[1], begin.start(), at, text[begin.start() : at]))
+        plain = text[begin.start(1) : at].replace("\r\n", "\n")
+        found.append(Block(begin[2], begin.start(1), at, plain))
     return found
 
 
@@ -145,23 +159,21 @@ def placed(text: str, block: str, store: str, where: str, *, force: bool = False
     (not with `force`), and where there are two; FormatError as `blocks`.
     """
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-    plain = text.replace("\r\n", "\n") if newline == "\r\n" else text
-    mine = [b for b in blocks(plain, where) if b.store == store]
+    placing = block.replace("\n", newline)
+    mine = [b for b in blocks(text, where) if b.store == store]
     if len(mine) > 1:
         raise RefusedError(f"{where} has two blocks of this store", hint="take one of them out")
     if not mine:
-        gap = "" if not plain else "\n" if plain.endswith("\n") else "\n\n"
-        made = f"{plain}{gap}{block}"
-    elif mine[0].text.rstrip("\n") == block.rstrip("\n"):
+        gap = "" if not text else newline if text.endswith("\n") else newline * 2
+        return f"{text}{gap}{placing}"
+    if mine[0].text.rstrip("\n") == block.rstrip("\n"):
         return text
-    elif mine[0].is_intact or force:
-        made = f"{plain[: mine[0].start]}{block}{plain[mine[0].end :]}"
-    else:
+    if not (mine[0].is_intact or force):
         raise RefusedError(
             f"the block in {where} was changed by hand, and would be lost",
             hint="bring the change into the store's pages (xp init --from reads it), then --force",
         )
-    return made.replace("\n", newline) if newline == "\r\n" else made
+    return f"{text[: mine[0].start]}{placing}{text[mine[0].end :]}"
 
 
 def read(block: Block, where: str) -> list[Page]:
@@ -187,4 +199,6 @@ def _read(mark: str, text: str, where: str) -> Page:
         description, _, body = body.partition("\n")
         front = {"description": description, **front}
     body = body.strip("\n")
+    if head.get("ended"):
+        body = body.removesuffix(str(head["ended"])).rstrip("\n")
     return Page(name, front, body if head.get("headings") else _raised(body))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from xpstore import serving
 from xpstore.exchange import agents_file, openviking, skills
 from xpstore.exchange.formats import FIGURES
 from xpstore.exchange.page import Page
+from xpstore.exchange.stamp import BLANK, HEX, stamped
 from xpstore.experience import SERVED
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
     from xpstore.exchange.formats import Format
     from xpstore.experience import ExperienceSet
+
+
+JSON_STAMP = re.compile(rf'\A\{{\n  "xp_digest": "{HEX}"')
+"""Where the digest of a JSON document stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +67,18 @@ def _files(pages: Sequence[Page], form: Format, store: str, commit: str) -> dict
         names = skills.folders(page.name for page in pages)
         return {f"{names[p.name]}/{skills.FILE}": skills.render(p, names[p.name], store) for p in pages}
     if form == "openviking":
-        return {f"{page.name}.md": openviking.render(page) for page in pages}
+        return {f"{page.name}.md": openviking.render(page, store) for page in pages}
     if form == "json":
-        return {"": f"{json.dumps(as_json(pages, store, commit), ensure_ascii=False, indent=2)}\n"}
+        text = json.dumps(as_json(pages, store, commit), ensure_ascii=False, indent=2)
+        return {"": stamped(f"{text}\n", JSON_STAMP)}
     return {"": agents_file.render(pages, store)}
 
 
 def as_json(pages: Iterable[Page], store: str, commit: str) -> dict[str, object]:
-    """Return {"store", "commit", "experiences": [{"name", "description", "status", "front", "body"}]}."""
+    """Return a JSON document whose digest is blank.
+
+    {"xp_digest", "store", "commit", "experiences": [{"name", "description", "status", "front", "body"}]}
+    """
     rows = [
         {
             "name": page.name,
@@ -79,4 +89,4 @@ def as_json(pages: Iterable[Page], store: str, commit: str) -> dict[str, object]
         }
         for page in pages
     ]
-    return {"store": store, "commit": commit, "experiences": rows}
+    return {"xp_digest": BLANK, "store": store, "commit": commit, "experiences": rows}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -38,9 +39,9 @@ class Page:
         """
         document = experience.document
         dropped = set() if figures else {line for s in document.statements() for line in s.evidence}
-        lines = document.body.replace("\r\n", "\n").split("\n")
+        lines = re.sub("\r+\n", "\n", document.body.removeprefix("\ufeff")).split("\n")
         body = without_invisible("\n".join(line for line in lines if line not in dropped))
-        return cls(experience.name, cast("Mapping[str, JsonValue]", document.front), body.strip("\n"))
+        return cls(experience.name, cast("Mapping[str, JsonValue]", _shown(document.front)), body.strip("\n"))
 
     @property
     def description(self) -> str:
@@ -63,4 +64,13 @@ class Page:
 
     def text(self) -> str:
         """Return the file of a store. Raises DocumentError for front matter that no file can hold."""
-        return canonical(f"---\n{frontmatter.dump({'name': self.name, **self.front})}---\n\n{self.body}\n")
+        return canonical(f"---\n{frontmatter.dump({**self.front, 'name': self.name})}---\n\n{self.body}\n")
+
+
+def _shown(value: object) -> object:
+    """Return a value of front matter without what a reviewer cannot see."""
+    if isinstance(value, dict):
+        return {without_invisible(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    return without_invisible(value.removeprefix("\ufeff")) if isinstance(value, str) else value

@@ -2,7 +2,8 @@
 
 A skill's name has letters, digits and single hyphens, all small; its description at most 1,024 characters.
 What of a page does not fit there stands under `metadata` (texts only) in keys that begin with `xp-`, so that
-reading the folder gives the page back.
+reading the folder gives the page back. Three hyphens stand nowhere in the front matter: readers of skills,
+the validator too, take any for its end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from xpstore import frontmatter
 from xpstore.errors import DocumentError, FormatError
 from xpstore.exchange.page import OWN, Page
-from xpstore.exchange.stamp import BLANK, stamped
+from xpstore.exchange.stamp import BLANK, HEX, stamped
 from xpstore.names import check_name
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _TEXTS = {"license": 10_000, "compatibility": MOST_COMPATIBILITY, "allowed-tools
 """Keys of a skill that a page may have too, and how long they may be."""
 _NAME, _DESCRIPTION, _STATUS, _FRONT = "xp-name", "xp-description", "xp-status", "xp-front"
 _OURS = "xp-"
+_END = re.compile("-{3,}")
+STAMP = re.compile(rf"\A---\n(?:(?!---\n).*\n)*?  xp-digest: '{HEX}'\n---\n")
+"""Where the digest of a SKILL.md stands: in the last line of its front matter."""
 
 
 def folders(names: Iterable[str]) -> dict[str, str]:
@@ -41,7 +45,7 @@ def folders(names: Iterable[str]) -> dict[str, str]:
     for name in sorted(names):
         skill = _skill_name(name)
         if not skill or skill in taken:
-            skill = f"{skill[: MOST_NAME - 9] or 'xp'}-{sha256(name.encode()).hexdigest()[:8]}"
+            skill = f"{skill[: MOST_NAME - 9].strip('-') or 'xp'}-{sha256(name.encode()).hexdigest()[:8]}"
         found[name] = skill
         taken.add(skill)
     return found
@@ -57,32 +61,40 @@ def _skill_name(name: str) -> str:
 
 def render(page: Page, skill: str, store: str) -> str:
     """Return the SKILL.md of a page that is exported as `skill` by a store (its id)."""
-    description = page.description
-    front: dict[str, object] = {"name": skill, "description": description[:MOST_DESCRIPTION]}
+    description = _END.sub("—", page.description)[:MOST_DESCRIPTION]
+    front: dict[str, object] = {"name": skill, "description": description}
     free = page.free
     for key, most in _TEXTS.items():
         value = free.get(key)
-        if isinstance(value, str) and 0 < len(value) <= most:
+        if isinstance(value, str) and 0 < len(value) <= most and not _END.search(value):
             front[key] = free.pop(key)
     metadata = _texts(free.get("metadata"))
     if metadata:
         del free["metadata"]
     said = page.front.get("description")
-    metadata |= {_NAME: page.name} if skill != page.name else {}
-    metadata |= {_DESCRIPTION: json.dumps(said, ensure_ascii=False)} if said != front["description"] else {}
+    metadata |= (
+        {_NAME: _told(page.name) if _END.search(page.name) else page.name} if skill != page.name else {}
+    )
+    metadata |= {_DESCRIPTION: _told(said)} if said != description else {}
     status = page.front.get("status")
-    metadata |= {_STATUS: status} if isinstance(status, str) else {}
-    free |= {} if status is None or isinstance(status, str) else {"status": status}
-    metadata |= {_FRONT: json.dumps(free, ensure_ascii=False)} if free else {}
+    is_plain = isinstance(status, str) and not _END.search(status)
+    metadata |= {_STATUS: str(status)} if is_plain else {}
+    free |= {} if status is None or is_plain else {"status": status}
+    metadata |= {_FRONT: _told(free)} if free else {}
     front["metadata"] = {**metadata, "xp-store": store, "xp-digest": BLANK}
-    return stamped(f"---\n{frontmatter.dump(front)}---\n\n{page.body}\n")
+    return stamped(f"---\n{frontmatter.dump(front)}---\n\n{page.body}\n", STAMP)
+
+
+def _told(value: object) -> str:
+    """Return a value as JSON, without two hyphens beside each other."""
+    return json.dumps(value, ensure_ascii=False).replace("--", "-\\u002d")
 
 
 def _texts(value: JsonValue) -> dict[str, str]:
     """Return a map of texts that is none of ours; {} for anything else."""
-    if not isinstance(value, dict) or any(key.startswith(_OURS) for key in value):
+    if not isinstance(value, dict) or any(key.startswith(_OURS) or _END.search(key) for key in value):
         return {}
-    texts = {key: text for key, text in value.items() if isinstance(text, str)}
+    texts = {key: text for key, text in value.items() if isinstance(text, str) and not _END.search(text)}
     return texts if len(texts) == len(value) else {}
 
 
@@ -103,7 +115,8 @@ def read(text: str, folder: str, where: str) -> Page:
     kept = front.get("metadata")
     metadata = dict(kept) if isinstance(kept, dict) else {}
     ours = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_OURS)}
-    name = check_name(str(ours.get(_NAME) or front.get("name") or folder))
+    said = str(ours.get(_NAME) or front.get("name") or folder)
+    name = check_name(str(_json(said, where)) if said.startswith('"') else said)
     fields: dict[str, object] = {"name": name}
     description = _json(ours[_DESCRIPTION], where) if _DESCRIPTION in ours else front.get("description")
     fields |= {"description": description} if description is not None else {}
@@ -112,7 +125,7 @@ def read(text: str, folder: str, where: str) -> Page:
     if metadata or (kept is not None and not isinstance(kept, dict)):
         fields["metadata"] = metadata or kept
     free = _json(ours[_FRONT], where) if _FRONT in ours else {}
-    fields |= free if isinstance(free, dict) else {}
+    fields |= {key: value for key, value in free.items() if key != "name"} if isinstance(free, dict) else {}
     return Page(name, fields, body.replace("\r\n", "\n").strip("\n"))  # type: ignore[arg-type]
 
 

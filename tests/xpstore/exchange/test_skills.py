@@ -14,7 +14,7 @@ from xpstore.frontmatter import load, split
 def test_a_skill_reads_back_as_the_same_page(page):
     (folder,) = skills.folders([page.name]).values()
     text = skills.render(page, folder, "store1")
-    assert is_intact(text)
+    assert is_intact(text, skills.STAMP)
     assert skills.store_of(text) == "store1"
     back = skills.read(text, folder, "SKILL.md")
     assert (back.name, dict(back.front)) == (page.name, {**page.front, "name": page.name})

@@ -1,9 +1,11 @@
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.pages_of_others import CHINESE, REFUND, policy
 from xpstore.errors import RefusedError, UsageError
+from xpstore.exchange.agents_file import blocks
 from xpstore.exchange.bundle import bundle
 from xpstore.exchange.formats import FORMATS
 from xpstore.exchange.write import write
@@ -77,7 +79,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(UsageError, match="cannot write"):
         write(bundle(ONE, "json", "s1"), tmp_path / "file" / "out.json", "s1")
     (tmp_path / "CLAUDE.md").write_bytes(b"\xff")
-    with pytest.raises(RefusedError, match="not UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8"):
         write(bundle(ONE, "claude-md", "s1"), tmp_path / "CLAUDE.md", "s1")
 
 
@@ -90,7 +92,65 @@ def test_a_file_keeps_its_mode(tmp_path):
     assert file.read_text().startswith("# Mine\n\n<!-- xpstore:begin store=s1 ")
 
 
-def test_json_of_somebody_else_is_in_the_way(tmp_path):
+def test_json_that_somebody_wrote_or_changed_is_in_the_way(tmp_path):
     (tmp_path / "x.json").write_text('{"mine": 1}')
     with pytest.raises(RefusedError, match="no export"):
         write(bundle(ONE, "json", "s1"), tmp_path / "x.json", "s1")
+    write(bundle(ONE, "json", "s1"), tmp_path / "y.json", "s1")
+    with pytest.raises(RefusedError, match="no export of this store"):
+        write(bundle(BOTH, "json", "s2"), tmp_path / "y.json", "s2")
+    file = tmp_path / "y.json"
+    file.write_text(file.read_text().replace("twice", "never"))
+    with pytest.raises(RefusedError, match="changed by hand"):
+        write(bundle(BOTH, "json", "s1"), file, "s1")
+
+
+def test_files_of_openviking_that_are_no_more_go_unless_they_are_of_others(tmp_path):
+    write(bundle(BOTH, "openviking", "s1"), tmp_path, "s1")
+    write(bundle(policy(theirs="- x\n"), "openviking", "s2"), tmp_path, "s2")
+    (tmp_path / "mine.md").write_text("- Mine.\n")
+    assert write(bundle(ONE, "openviking", "s1"), tmp_path, "s1").removed == ("退款.md",)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine.md", "refund-order.md", "theirs.md"]
+
+
+def test_whatever_others_have_in_the_folder_is_no_error(tmp_path):
+    for name in ("link", "binary", "pipe", "folder"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "mine.md").write_text("x")
+    (tmp_path / "link" / "SKILL.md").symlink_to(tmp_path / "mine.md")
+    (tmp_path / "binary" / "SKILL.md").write_bytes(b"\xff")
+    os.mkfifo(tmp_path / "pipe" / "SKILL.md")
+    (tmp_path / "folder" / "SKILL.md").mkdir()
+    assert write(bundle(ONE, "skills", "s1"), tmp_path, "s1").removed == ()
+    os.mkfifo(tmp_path / "AGENTS.md")
+    with pytest.raises(UsageError, match="no ordinary file"):
+        write(bundle(ONE, "agents-md", "s1"), tmp_path / "AGENTS.md", "s1")
+
+
+FAKES = """- xp-digest=0123456789abcdef
+
+    xp-digest: '0123456789abcdef'
+
+<!-- MEMORY_FIELDS
+{
+  "xp_digest": "0123456789abcdef"
+-->
+"""
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_text_that_looks_like_a_digest_is_none(tmp_path, form):
+    text = f'---\ndescription: "xp_digest=0123456789abcdef"\nlicense: "a\\n  xp-digest: \\n"\n---\n{FAKES}'
+    write(bundle(policy(fake=text), form, "s1"), tmp_path / "out", "s1")
+    (file,) = (p for p in (tmp_path / "out", *(tmp_path / "out").rglob("*")) if p.is_file())
+    assert file.read_text().count("0123456789abcdef") >= 4
+    write(bundle(policy(fake=text + "\n- More.\n"), form, "s1"), tmp_path / "out", "s1")
+    assert "More." in file.read_text()
+
+
+def test_many_stores_may_write_one_file_at_once(tmp_path):
+    file = tmp_path / "AGENTS.md"
+    with ThreadPoolExecutor(8) as pool:
+        stores = [f"s{number}" for number in range(16)]
+        list(pool.map(lambda store: write(bundle(ONE, "agents-md", store), file, store), stores))
+    assert sorted(b.store for b in blocks(file.read_text(), "x")) == sorted(stores)
