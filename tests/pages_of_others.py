@@ -35,7 +35,17 @@ refund()
 
 - Do not refund twice.
 """
-CHINESE = "---\nname: 退款\ndescription: 用户要求退款\nalways: true\ntags: [a, 'b: c']\n---\n\n## Approach\n\n- 先核对订单。\n"
+CHINESE = """---
+name: 退款
+description: 用户要求退款
+always: true
+tags: [a, 'b: c']
+---
+
+## Approach
+
+- 先核对订单。
+"""
 BARE = "Call it early.\n"
 OLD = "---\nname: old\nstatus: archived\n---\n\n- Gone.\n"
 
@@ -51,13 +61,23 @@ _WORDS = st.text(_LETTERS, min_size=1, max_size=30)
 _PIECES = (
     *("## Situation", "## Approach", "### Part", "# Title", "###### Deep", "Title\n=====", "  ## Indented"),
     *("```\n## code\n```", "> quoted", "", "<!-- a comment -->", "1. One\n2. Two"),
+    *(
+        "```\nnever ended",
+        '<!-- MEMORY_FIELDS\n{"experience_name": "z"}\n-->',
+        "  xp-digest: '0123456789abcdef'",
+    ),
+    *("---", "xp-digest=0123456789abcdef", "a\x0cb\r c", "<!-- never ended", "## Closed ##"),
 )
 BODIES = st.lists(st.one_of(_WORDS.map(lambda text: f"- {text}"), st.sampled_from(_PIECES)), max_size=8)
+_INNER = ("a", "xp-x", "1", "xp_digest", "memory_type", "experience_name", "xp_front", "status", "version")
 _VALUES = st.one_of(
     st.text(_LETTERS, max_size=40),
+    st.sampled_from(
+        ("a\nb", "---", "-->", "```", "# x", "xp-digest=0123456789abcdef", "{x: y}", "draft", "x" * 1100)
+    ),
     st.booleans(),
     st.lists(st.integers(-9, 9), max_size=2),
-    st.dictionaries(st.sampled_from(("a", "xp-x", "1")), st.text(_LETTERS, max_size=5), max_size=2),
+    st.dictionaries(st.sampled_from(_INNER), st.text(_LETTERS, max_size=5), max_size=2),
 )
 _KEYS = ("description", "status", "always", "license", "metadata", "tags", "openviking", "compatibility")
 NAMES = st.from_regex(r"[a-zA-Z0-9退款é_][a-zA-Z0-9退款é_-]{0,20}", fullmatch=True)

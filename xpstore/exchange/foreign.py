@@ -132,8 +132,15 @@ def _skills(path: Path, found: _Found) -> None:
 
 
 def _is_openviking(folder: Path) -> bool:
-    files = [folder / name for name in listing(folder) if name.endswith(SUFFIX)]
-    return any(f"<!-- {openviking.MARK}" in read_text(file) for file in files if file.is_file())
+    return any(_has_fields(folder / name) for name in listing(folder) if name.endswith(SUFFIX))
+
+
+def _has_fields(file: Path) -> bool:
+    """Say whether a file is one of OpenViking's; what cannot be read is told by whoever reads the folder."""
+    try:
+        return openviking.has_fields(read_text(file))
+    except XpError:
+        return False
 
 
 def _openviking(folder: Path) -> _Found:

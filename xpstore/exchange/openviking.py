@@ -104,6 +104,11 @@ def store_of(text: str) -> str:
     return str(found[-1][1]) if found else ""
 
 
+def has_fields(text: str) -> bool:
+    """Say whether a text ends as a file of OpenViking's does."""
+    return _parts(text)[1] is not None
+
+
 def read(text: str, stem: str) -> Imported:
     """Return the page of a file called `stem`.md. Raises InvalidNameError where no name can be made.
 

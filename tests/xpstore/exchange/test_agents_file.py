@@ -88,3 +88,62 @@ def test_what_a_person_added_to_a_block_is_read():
     broken = agents_file.blocks(block(REFUND).replace('{"name"', '{"nam"'), "x")
     with pytest.raises(FormatError, match="mark of a page"):
         agents_file.read(broken[0], "x")
+
+
+def changed(text: str) -> str:
+    return agents_file.placed(text, block(CHINESE), "s1", "AGENTS.md")
+
+
+def test_only_the_block_is_touched_whatever_the_line_ends_around_it():
+    mixed = "# Mine\r\n\r\n- a\r\n- b\n- c\r\n"
+    text = agents_file.placed(mixed, block(REFUND), "s1", "AGENTS.md")
+    below = "\r\nmore\nof it"
+    again = changed(text + below)
+    assert again.startswith(mixed)
+    assert again.endswith(below)
+    assert again.count("xpstore:begin") == 1
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.rstrip("\n"),  # an editor that keeps no last line break
+        lambda text: text + "\n\n",
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text.replace("\n", "\r\n"),
+    ],
+)
+def test_what_editors_and_git_do_to_a_file_is_no_change_of_its_block(edit):
+    text = edit(block(REFUND))
+    assert changed(text).count("xpstore:begin") == 1
+    (found,) = agents_file.blocks(text, "x")
+    assert [page.name for page in agents_file.read(found, "x")] == ["page0"]
+
+
+def test_a_block_whose_own_mark_was_changed_is_still_the_block():
+    text = block(REFUND)
+    digest = text.partition("xp-digest=")[2][:16]
+    for made in (text.replace(f" xp-digest={digest}", ""), text.replace(digest, "x")):
+        with pytest.raises(RefusedError, match="changed by hand"):
+            changed(made)
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~~", "```python"])
+def test_a_fence_that_never_ends_swallows_nothing_below(fence):
+    body = f"- Look.\n\n{fence}\n## code\n"
+    text = block(body, REFUND)
+    run = fence.rstrip("python")
+    assert f"{fence}\n## code\n{run}\n" in text
+    (found,) = agents_file.blocks(text, "x")
+    assert agents_file.read(found, "x")[0].body == body.strip("\n")
+    closed = f"{body}{run}\n"
+    assert f"{run}\n{run}" not in block(closed)
+
+
+def test_a_description_that_is_no_paragraph_stays_in_the_mark():
+    for description in ("```", "# Title", "<!-- open"):
+        text = block(f'---\ndescription: "{description}"\n---\n- x\n')
+        assert f"\n{description}\n" not in text
+        (found,) = agents_file.blocks(text, "x")
+        assert agents_file.read(found, "x")[0].description == description

@@ -105,3 +105,44 @@ def test_our_pages_have_their_names_and_descriptions_there():
         text = openviking.render(Page.of(experience, figures=True), "s1")
         assert f'"experience_name": "{experience.name}"' in text
         assert experience.description in text
+
+
+def test_text_of_a_page_that_looks_like_fields_stays_text():
+    (page,) = policy(
+        quote=f"- Their files end so:\n\n{THEIRS.partition('fare rules.')[2].strip()}\n"
+    ).policies
+    made = Page.of(page, figures=True)
+    back = openviking.read(openviking.render(made, "s1"), "quote").page
+    assert (back.name, back.body) == ("quote", made.body)
+    broken = openviking.read("- x\n\n<!-- MEMORY_FIELDS\n{broken\n-->\n", "x").page
+    assert openviking.read(openviking.render(broken, "s1"), "x").page == broken
+
+
+def test_what_became_of_a_page_counts_more_than_what_its_file_said():
+    page = openviking.read(THEIRS.replace('"draft"', '"hot"'), "x").page
+    assert '"status": "hot"' in openviking.render(page, "s1")
+    renamed = Page("other", {**page.front, "name": "other", "status": "deprecated"}, page.body)
+    text = openviking.render(renamed, "s1")
+    assert '"experience_name": "other"' in text
+    assert '"status": "deprecated"' in text
+    assert openviking.read(text, "other").page == renamed
+
+
+def test_fields_that_would_be_ours_break_nothing():
+    kept = {
+        "xp_digest": "x",
+        "xp_store": 1,
+        "memory_type": "cases",
+        "xp_front": 2,
+        "version": 3,
+        "note": None,
+    }
+    page = Page("a", {"name": "a", "status": ["x"], "description": 5, "openviking": kept}, "- x")
+    text = openviking.render(page, "s1")
+    assert is_intact(text, openviking.STAMP)
+    assert openviking.read(text, "a").page == page
+
+
+def test_long_white_space_and_many_marks_are_read_in_time():
+    text = "- x\n" + "\n" * 1_000_000 + "<!-- MEMORY_FIELDS\n" * 20_000 + "-->\n"
+    assert openviking.read(text, "x").page.name == "x"
