@@ -117,13 +117,13 @@ class Submission:
 async def run(client: JsonClient, wanted: Submission) -> Rollout:
     """Return the rollout, with the case as it was handed over.
 
-    Raises RemoteError and HttpError. Where it is cancelled, the service is told that nobody waits any more.
+    Raises RemoteError and HttpError. Whoever gives up, or is cancelled, tells the service that nobody waits.
     """
-    execution = await _submit(client, wanted)
+    remote = _Remote(client, wanted)
     try:
-        execution = await _finished(client, wanted, execution)
-    except asyncio.CancelledError:
-        await _take_back(client, execution)
+        execution = await remote.ended()
+    except BaseException:
+        await remote.take_back()
         raise
     return _checked(wanted, execution)
 
@@ -154,32 +154,54 @@ async def _submit(client: JsonClient, wanted: Submission) -> Execution:
             await asyncio.sleep(_spread(error.retry_after or BUSY_PAUSE))
 
 
-async def _finished(client: JsonClient, wanted: Submission, execution: Execution) -> Execution:
-    """Return the execution when it has ended; one that the service has lost is submitted once more."""
-    pause, is_second = FIRST_POLL, False
-    while not _is_whole(execution):
-        if execution.status in UNFINISHED:
-            await asyncio.sleep(_spread(pause))
-            pause = min(pause * 1.5, LONGEST_POLL)
-        try:
-            answer = await client.get(f"{EXECUTIONS}/{segment(execution.execution_id)}")
-        except HttpError as error:
-            if error.kind != "gone":
-                raise
-            if is_second:
-                raise RemoteError(
-                    "lost", f"{client.host} has lost the rollout of case {wanted.case.name!r} twice"
-                ) from None
-            is_second = True
-            execution = await _submit(client, wanted)
-            continue
-        polled = _read(client, wanted, answer)
-        if polled.execution_id != execution.execution_id:
-            raise RemoteError("wrong answer", f"{client.host} answered with another execution")
-        if polled.status == COMPLETED and polled.rollout is None:
-            raise RemoteError("wrong answer", f"{client.host} says completed, and sends no rollout")
-        execution = polled
-    return execution
+class _Remote:
+    """A rollout at the service: the execution that is waited for, and the submission that leads to it."""
+
+    def __init__(self, client: JsonClient, wanted: Submission) -> None:
+        self._client = client
+        self._wanted = wanted
+        self._submitting: asyncio.Task[Execution] | None = None
+
+    async def ended(self) -> Execution:
+        """Return the execution when it has ended; one that the service has lost is submitted once more."""
+        host = self._client.host
+        execution, is_second = await self._submitted(), False
+        pause = FIRST_POLL
+        while not _is_whole(execution):
+            if execution.status in UNFINISHED:
+                await asyncio.sleep(_spread(pause))
+                pause = min(pause * 1.5, LONGEST_POLL)
+            try:
+                answer = await self._client.get(_path(execution))
+            except HttpError as error:
+                if error.kind != "gone":
+                    raise
+                if is_second:
+                    lost = f"{host} has lost the rollout of case {self._wanted.case.name!r} twice"
+                    raise RemoteError("lost", lost) from None
+                execution, is_second = await self._submitted(), True
+                continue
+            polled = _read(self._client, self._wanted, answer)
+            if polled.execution_id != execution.execution_id:
+                raise RemoteError("wrong answer", f"{host} answered with another execution")
+            if polled.status == COMPLETED and polled.rollout is None:
+                raise RemoteError("wrong answer", f"{host} says completed, and sends no rollout")
+            execution = polled
+        return execution
+
+    async def take_back(self) -> None:
+        """Tell the service that nobody waits for the rollout; not a word where it does not listen.
+
+        A submission that is on its way is waited for: only its answer says what there is to be taken back.
+        """
+        with suppress(XpError, TimeoutError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                if self._submitting is not None:
+                    await self._client.delete(_path(await self._submitting))
+
+    async def _submitted(self) -> Execution:
+        self._submitting = asyncio.ensure_future(_submit(self._client, self._wanted))
+        return await asyncio.shield(self._submitting)
 
 
 def _is_whole(execution: Execution) -> bool:
@@ -222,11 +244,8 @@ def _checked(wanted: Submission, execution: Execution) -> Rollout:
     return rollout.model_copy(update={"case": wanted.case})
 
 
-async def _take_back(client: JsonClient, execution: Execution) -> None:
-    """Tell the service that nobody waits for a rollout; not a word where it does not listen."""
-    with suppress(XpError, TimeoutError):
-        async with asyncio.timeout(CANCEL_SECONDS):
-            await client.delete(f"{EXECUTIONS}/{segment(execution.execution_id)}")
+def _path(execution: Execution) -> str:
+    return f"{EXECUTIONS}/{segment(execution.execution_id)}"
 
 
 def _spread(seconds: float) -> float:

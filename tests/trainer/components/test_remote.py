@@ -234,6 +234,41 @@ def test_whoever_is_interrupted_takes_the_rollout_back(server):
     assert server.paths("DELETE") == [ONE]
 
 
+def test_whoever_is_interrupted_while_it_submits_takes_back_what_comes_of_it(server):
+    asked, is_cancelled = threading.Event(), threading.Event()
+    server.on("POST", EXECUTE, lambda _: asked.set() or (is_cancelled.wait(30) and execution()))
+
+    async def work():
+        executor = RemoteRolloutExecutor(connect(server))
+        task = asyncio.create_task(executor.execute([CASE], POLICY, CONTEXT))
+        assert await asyncio.to_thread(asked.wait, 30)
+        task.cancel()
+        asyncio.get_running_loop().call_soon(is_cancelled.set)
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    assert server.paths("DELETE") == [ONE]
+
+
+def test_what_is_taken_back_is_the_rollout_that_was_submitted_last(server):
+    second = f"{EXECUTIONS}/second"
+    server.on("POST", EXECUTE, execution(), execution(execution_id="second"))
+    server.on("GET", ONE, Answer(404))
+    server.on("GET", second, execution(execution_id="second"))
+    with pytest.raises(RemoteError, match="no result"):
+        execute(server, time_limit=0.3)
+    assert server.paths("DELETE") == [second]
+
+
+@pytest.mark.parametrize("answer", [Answer(400), [1], execution(execution_id="another"), b"{"])
+def test_what_cannot_be_followed_is_taken_back(server, answer):
+    server.on("GET", ONE, Answer(body=answer) if isinstance(answer, bytes) else answer)
+    with pytest.raises((HttpError, RemoteError)):
+        execute(server)
+    assert server.paths("DELETE") == [ONE]
+
+
 def test_of_several_cases_all_are_tried(server):
     server.on("POST", EXECUTE, lambda seen: _by_name(seen.body["case"]["name"]))
     for name in ("train-0", "train-1", "train-2"):
@@ -289,7 +324,7 @@ def test_whoever_has_waited_for_nobody_does_not_wait_again(server):
     server.on("GET", HEALTH, {"status": "ok"})
     assert asyncio.run(executor.execute([CASE], POLICY, CONTEXT))
     server.on("GET", ONE, "reset")
-    assert attempts() == 1 + 3
+    assert attempts() == 1 + 3 + 1  # submitted, asked for, taken back
     server.on("GET", HEALTH, "reset")
     assert (attempts(), attempts()) == (1, 1)
 
