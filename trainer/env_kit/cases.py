@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from trainer.domain import Case
+from trainer.env_kit.foreign import reason
 from trainer.env_kit.runtime import CaseQuery, TakesInput
 from trainer.remote_protocol import CaseJson, CasePage
 from trainer.remote_values import case_id, unlabelled
 from trainer.web.problem import WebError
-from xpstore.errors import UsageError
+from xpstore.errors import UsageError, XpError
 from xpstore.hashing import content_id
 
 if TYPE_CHECKING:
-    from trainer.domain import Case
     from trainer.env_kit.aside import Aside
     from trainer.env_kit.runtime import EnvironmentRuntime
     from trainer.remote_protocol import CasesQuery
@@ -31,6 +33,7 @@ class CaseBook:
         self._aside = aside
         self._labels = labels
         self._slices: OrderedDict[str, dict[str, Case]] = OrderedDict()
+        self._turn = asyncio.Lock()
 
     async def page(self, query: CasesQuery) -> CasePage:
         """Return one page. Raises UsageError for a slice that there is not, WebError for a wrong cursor."""
@@ -75,17 +78,36 @@ class CaseBook:
 
     async def _slice(self, asked: CaseQuery) -> dict[str, Case]:
         key = content_id([asked.dataset, asked.domain, asked.split, dict(asked.filters)])
-        if key in self._slices:
-            self._slices.move_to_end(key)
-            return self._slices[key]
-        cases = await self._aside.call(self._runtime.cases, asked)
+        if key not in self._slices:
+            async with self._turn:  # it is asked once, however many wait; and takes one thread, however slow
+                if key not in self._slices:
+                    await self._ask(key, asked)
+        self._slices.move_to_end(key)
+        return self._slices[key]
+
+    async def _ask(self, key: str, asked: CaseQuery) -> None:
+        self._slices[key] = await self._aside.call(self._asked, asked)
+        if len(self._slices) > SLICES:
+            self._slices.popitem(last=False)
+
+    def _asked(self, asked: CaseQuery) -> dict[str, Case]:
+        """Return the runtime's cases by name; what it raises but for an XpError is the service's fault."""
+        try:
+            cases = [_whole(case) for case in self._runtime.cases(asked)]
+        except XpError:
+            raise
+        except BaseException as error:  # anybody's code: sys.exit() would end the service
+            raise WebError(500, f"the environment cannot say its cases: {reason(error)}") from error
         found = {case.name: case for case in cases}
         if len(found) < len(cases):
             raise WebError(500, "two cases of this environment have one name; its author has to rename one")
-        self._slices[key] = found
-        if len(self._slices) > SLICES:
-            self._slices.popitem(last=False)
         return found
+
+
+def _whole(case: object) -> Case:
+    if not isinstance(case, Case):
+        raise TypeError(f"{type(case).__name__} is no Case")
+    return case
 
 
 def _start(cursor: str | None, count: int) -> int:

@@ -10,16 +10,15 @@ import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 
 from trainer.domain import Rollout
+from trainer.env_kit.foreign import reason
 from trainer.remote_protocol import CANCELLED, COMPLETED, FAILED, RUNNING, Execution
 from trainer.web.problem import WebError
 from xpstore.errors import XpError
-from xpstore.hashing import canonical_json, mend
-from xpstore.redact import Redactor
+from xpstore.hashing import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 QUEUE = 1_000
 PARALLEL = 8
 TIME_LIMIT = 1_800.0
-MOST_REASON = 2_000
-"""Characters of why a rollout failed."""
 UNKEPT = 1_000
 """Failures to keep a rollout that are remembered: the disk has no room for them."""
 LETTING_GO = 5.0
@@ -221,22 +218,13 @@ class Executions:
                 if task and task.cancelling():
                     raise
                 return _failed("the environment cancelled itself")
-            except XpError as error:
-                return _failed(error.message)
-            except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001  # anybody's code: data
-                if limit.expired():
-                    return _failed(f"no result within {seconds:g} s")
-                return _failed(f"{type(error).__name__}: {error}")
+            except BaseException as error:  # noqa: BLE001  # anybody's code, sys.exit() and all: it is data
+                is_late = limit.expired() and not isinstance(error, XpError)
+                return _failed(f"no result within {seconds:g} s" if is_late else reason(error))
 
 
 def _failed(why: str) -> Mapping[str, JsonValue]:
-    line = " ".join(mend(why).split())[:MOST_REASON]
-    return {"status": FAILED, "error": _redactor().redact_text(line) or "no reason was given"}
-
-
-@cache
-def _redactor() -> Redactor:
-    return Redactor()
+    return {"status": FAILED, "error": why}
 
 
 def _same(execution: Execution, digest: str, submitted: Submitted) -> Execution:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KEPT = 20_000
-"""Executions; the oldest go first."""
+KEPT = 5_000
+"""Executions; the oldest go first. A client asks for its own within seconds, or after a restart."""
 _SCHEMA = """
 create table if not exists ended (
     number integer primary key,
@@ -69,32 +69,28 @@ class ExecutionStore:
         with self._failures("written"), self._lock, self._db:
             self._db.execute("begin immediate")
             self._db.execute(_PUT, row)
-            self._db.execute(
-                "delete from ended where number <= (select max(number) from ended) - ?", [self._kept]
-            )
+            self._db.execute(_PRUNE, [self._kept])
 
     def get(self, execution_id: str, caller: str) -> Execution | None:
         """Return an execution of a caller. Raises RepositoryError."""
-        found = self._one(
-            "select state, rollout from ended where id = ? and caller = ?", execution_id, caller
-        )
-        return None if found is None else _execution(found[0], found[1])
+        found = self._one(_BY_ID, execution_id, caller)
+        return None if found is None else found[0]
 
     def by_key(self, caller: str, key: str) -> tuple[Execution, str] | None:
         """Return what a caller has submitted under a key, and the digest of that. Raises RepositoryError."""
-        found = self._one(_BY_KEY, caller, key)
-        return None if found is None else (_execution(found[0], found[1]), found[2])
+        return self._one(_BY_KEY, caller, key)
 
-    def _one(self, query: str, *values: str) -> tuple[str, str | None, str] | None:
-        with self._failures("read"), self._lock:
-            row: tuple[str, str | None, str] | None = self._db.execute(query, values).fetchone()
-        return row
+    def _one(self, query: str, *values: str) -> tuple[Execution, str] | None:
+        with self._failures("read"):
+            with self._lock:
+                row = self._db.execute(query, values).fetchone()
+            return None if row is None else (_execution(row[0], row[1]), row[2])
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ValueError, TypeError, RecursionError) as error:
             raise RepositoryError(
                 f"the executions in {self._path} cannot be {what}: {error}",
                 hint="check permissions and free space; --state names another file",

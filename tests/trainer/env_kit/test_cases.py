@@ -56,6 +56,43 @@ def test_a_cursor_that_nobody_gave(cursor):
         page(case_book(Words(5)), cursor=cursor)
 
 
+def raising(error):
+    class Broken(Words):
+        def cases(self, query):
+            raise error
+
+    return Broken()
+
+
+class Odd(Words):
+    def cases(self, query):
+        return {"": None, "train": ["train-0"]}[query.split]
+
+
+@pytest.mark.parametrize("error", [KeyError("gold"), SystemExit(3), KeyboardInterrupt(), RecursionError()])
+def test_what_an_author_raises_is_told_and_ends_nothing(error):
+    with pytest.raises(WebError, match=f"cannot say its cases: {type(error).__name__}") as caught:
+        page(case_book(raising(error)))
+    assert caught.value.status == 500
+
+
+@pytest.mark.parametrize("split", ["", "train", "other"])
+def test_what_an_author_returns_is_checked(split):
+    with pytest.raises(WebError, match=r"cannot say its cases: (TypeError|KeyError)"):
+        page(case_book(Odd()), split=split)
+
+
+def test_a_slow_author_is_asked_once():
+    runtime = Counted(5)
+    book = case_book(runtime)
+
+    async def work():
+        await asyncio.gather(*(book.page(CasesQuery(split="test")) for _ in range(8)))
+
+    asyncio.run(work())
+    assert runtime.asked == 1
+
+
 def test_no_cases():
     assert page(case_book(Words(0))).cases == ()
 

@@ -76,6 +76,7 @@ FAILURES = [
     (raising(ComponentError("the model is away")), "the model is away"),
     (raising(ValueError("of\nsome kind")), "ValueError: of some kind"),
     (raising(SystemExit(3)), "SystemExit: 3"),
+    (raising(KeyboardInterrupt()), "KeyboardInterrupt"),
     (raising(asyncio.CancelledError()), "the environment cancelled itself"),
     (raising(TimeoutError("of the model")), "TimeoutError: of the model"),
     (lambda _: None, "NoneType, which is no Rollout"),

@@ -73,6 +73,30 @@ def test_what_cannot_be_opened(tmp_path):
         ExecutionStore(tmp_path / "page")
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"execution_id": 1}', "[" * 5_000])
+def test_what_was_damaged_is_told(path, text):
+    store = ExecutionStore(path)
+    store.put(DONE, "desk", "key-1", "digest")
+    store._db.execute("update ended set state = ?", [text])
+    with pytest.raises(RepositoryError, match="cannot be read"):
+        store.get(DONE.execution_id, "desk")
+    with pytest.raises(RepositoryError, match="cannot be read"):
+        store.by_key("desk", "key-1")
+    store.close()
+
+
+def test_two_services_on_one_file_see_what_each_has_ended(path):
+    stores = ExecutionStore(path), ExecutionStore(path)
+    threads = [Thread(target=stores[n % 2].put, args=(named(str(n)), "d", f"k{n}", "x")) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(store.by_key("d", f"k{n}") for n in range(8) for store in stores)
+    for store in stores:
+        store.close()
+
+
 def test_a_full_disk_is_told(path):
     store = ExecutionStore(path)
     store._db.execute("pragma max_page_count = 1")
