@@ -93,8 +93,13 @@ class Message(Frozen):
 
     @property
     def tools(self) -> tuple[ToolPart, ...]:
-        """The tool calls, in order."""
+        """The tool calls, in order, whoever made them."""
         return tuple(p for p in self.parts if isinstance(p, ToolPart))
+
+    @property
+    def calls(self) -> tuple[ToolPart, ...]:
+        """The agent's tool calls, in order: in a message of the user they are the user's (dual control)."""
+        return () if self.role == "user" else self.tools
 
 
 class CriterionResult(Frozen):
@@ -134,8 +139,13 @@ class Rollout(Frozen):
 
     @property
     def tools(self) -> tuple[ToolPart, ...]:
-        """All tool calls, in order."""
+        """All tool calls, in order, whoever made them."""
         return tuple(t for m in self.messages for t in m.tools)
+
+    @property
+    def calls(self) -> tuple[ToolPart, ...]:
+        """The agent's tool calls, in order."""
+        return tuple(t for m in self.messages for t in m.calls)
 
 
 class RolloutAnalysis(Frozen):

@@ -28,7 +28,7 @@ _LONGEST = 400
 def read_in(rollout: Rollout) -> frozenset[str] | None:
     """Return the names of what a rollout read; None where it is not known."""
     named = rollout.metadata.get(READ)
-    calls = [part for part in rollout.tools if _TOOL.fullmatch(part.tool_name[-_LONGEST:])]
+    calls = [part for part in rollout.calls if _TOOL.fullmatch(part.tool_name[-_LONGEST:])]
     if not isinstance(named, list) and not calls:
         return None
     listed = named if isinstance(named, list) else []

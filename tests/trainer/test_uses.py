@@ -50,6 +50,12 @@ def test_calls_of_a_transcript(name, arguments, names):
         assert read_in(calling(name, arguments, "error")) == set()
 
 
+def test_what_a_user_calls_no_agent_has_read():
+    (message,) = calling("read_experience", {"name": "refund"}).messages
+    theirs = rollout().model_copy(update={"messages": (message.model_copy(update={"role": "user"}),)})
+    assert read_in(theirs) is None
+
+
 def test_an_executor_says_what_it_gave():
     known = rollout().model_copy(update={"metadata": {READ: ["b", "a", "a", 1, "no name"]}})
     assert read_in(known) == {"a", "b"}

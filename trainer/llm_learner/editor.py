@@ -195,7 +195,7 @@ def _query(noted: Sequence[RolloutAnalysis]) -> str:
 
 
 def _tools(noted: Sequence[RolloutAnalysis]) -> list[str]:
-    return [n for n in dict.fromkeys(t.tool_name for a in noted for t in a.rollout.tools) if is_name(n)]
+    return [n for n in dict.fromkeys(t.tool_name for a in noted for t in a.rollout.calls) if is_name(n)]
 
 
 def _taken_back(history: LearnedHistory, shelved: Shelf, noted: Sequence[RolloutAnalysis]) -> str:

@@ -263,7 +263,7 @@ class Editing:
 
         So the same page of two cases is one page. Those words are English: other pages have the model's.
         """
-        tools = {t.tool_name for a in self.trials for t in a.rollout.tools} | self.instances.names
+        tools = {t.tool_name for a in self.trials for t in a.rollout.calls} | self.instances.names
         lesson = parse_lesson(item.key)
         named = [lesson.page] if lesson else sorted(t for t in tools if page_name(t) == name)
         if named and page_name(named[0]) == name and when.isascii():

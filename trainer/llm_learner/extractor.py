@@ -228,7 +228,7 @@ class _Reading:
             rollout=self.rollout.id,
             metadata={
                 "case": self.rollout.case.name,
-                "tools": list(dict.fromkeys(t.tool_name for t in self.rollout.tools)),
+                "tools": list(dict.fromkeys(t.tool_name for t in self.rollout.calls)),
             },
         )
 

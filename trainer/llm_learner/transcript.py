@@ -159,7 +159,10 @@ def _of_part(number: int, role: str, part: Part) -> Iterator[_Piece]:
         if part.text.strip():
             yield _Piece(f"[{number}] {role}:", visible(part.text.strip()))
         return
-    yield _Piece(f"[{number}] call {' '.join(visible(part.tool_name).split())[:_LABEL]}", _arguments(part))
+    called = "user's call" if role == "user" else "call"
+    yield _Piece(
+        f"[{number}] {called} {' '.join(visible(part.tool_name).split())[:_LABEL]}", _arguments(part)
+    )
     answer = _ANSWERS.get(part.tool_status, "answer")
     yield _Piece(f"[{number}] {answer}:", visible(part.tool_output.strip()), is_answer=True)
 

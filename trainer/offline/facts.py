@@ -159,7 +159,10 @@ class Facts:
 
 
 def read_transcript(messages: Sequence[Message]) -> tuple[tuple[Say | Call, ...], str]:
-    """Return what happened, in order, and the instructions: system messages, joined by newlines."""
+    """Return what the agent heard and did, in order, and the instructions: joined by newlines.
+
+    What a user does with tools of their own the agent neither does nor sees.
+    """
     events: list[Say | Call] = []
     system: list[str] = []
     for message in messages:
@@ -189,7 +192,7 @@ def _append(events: list[Say | Call], message: Message) -> None:
     if message.text.strip():
         events.append(Say(message.role, message.text))
     start = len(events)
-    events.extend([_call(part, start + i) for i, part in enumerate(message.tools)])
+    events.extend([_call(part, start + i) for i, part in enumerate(message.calls)])
 
 
 def _call(part: ToolPart, at: int) -> Call:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import ConfigDict
 
-from trainer.domain import Case, CriterionResult, Rollout, Rubric, RubricCriterion, RubricEvaluation
+from trainer.domain import (
+    Case,
+    CriterionResult,
+    Message,
+    Rollout,
+    Rubric,
+    RubricCriterion,
+    RubricEvaluation,
+    TextPart,
+)
 from trainer.offline.facts import read_facts
 from trainer.offline.masking import changes_something, is_name
 from trainer.rubric import evaluate
@@ -21,8 +30,6 @@ from xpstore.model import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from trainer.domain import Message
 
 NO_TASK = "nobody asked for anything in it: no message of a user has text"
 NO_OUTCOME = (
@@ -73,6 +80,8 @@ def spoken_of(messages: Sequence[Message]) -> Spoken:
     """Take CaseSpec and OutcomeEvaluation out of messages. Raises FormatError for a malformed one.
 
     Only the first message can be the one, only the last can be the other: what is said between is data.
+    A trainer, which declares a case, says exactly who called a tool. Plug-ins of agents, which declare none,
+    write what tools answered into messages of the user: there all calls are the agent's.
     """
     body = list(messages)
     case = parse_case_spec(body[0].text) if body else None
@@ -81,7 +90,17 @@ def spoken_of(messages: Sequence[Message]) -> Spoken:
     outcome = parse_outcome(body[-1].text) if body else None
     if body and (outcome is not None or body[-1].text.lstrip("\ufeff \t\r\n").startswith(OUTCOME_HEADER)):
         del body[-1]  # the other form says that nobody scored it
-    return Spoken(tuple(body), case, outcome)
+    said = body if case else [part for message in body for part in _of_agent(message)]
+    return Spoken(tuple(said), case, outcome)
+
+
+def _of_agent(message: Message) -> tuple[Message, ...]:
+    """Return a message of the user without its calls, and these as the agent's."""
+    if message.role != "user" or not message.tools:
+        return (message,)
+    texts = tuple(part for part in message.parts if isinstance(part, TextPart))
+    calls = Message(role="assistant", parts=message.tools)
+    return (message.model_copy(update={"parts": texts}), calls) if texts else (calls,)
 
 
 class OfflineCaseFinder:
@@ -99,7 +118,7 @@ class OfflineCaseFinder:
             return FoundCases(why=NO_TASK)
         blank = Case(name="session", rubric=Rubric(name="session"))
         facts = read_facts(Rollout(case=blank, messages=spoken.messages), _UNSCORED)
-        parts = [t for m in spoken.messages for t in m.tools if changes_something(t.tool_name)]
+        parts = [t for m in spoken.messages for t in m.calls if changes_something(t.tool_name)]
         is_answered = bool(parts) and parts[-1].tool_status != "pending"
         changing = [c for c in facts.calls if changes_something(c.tool) and is_name(c.tool)]
         last = changing[-1] if changing else None

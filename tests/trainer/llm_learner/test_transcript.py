@@ -38,6 +38,11 @@ def test_it_says_who_said_and_called_what():
     assert found.text == whole_text(TALK)
 
 
+def test_it_says_that_a_user_called():
+    theirs = Message(role="user", parts=call("check_sim", {}, "ok").parts)
+    assert transcript((theirs,), PLENTY).text == "[1] user's call check_sim {}\n[1] answer: ok"
+
+
 def test_nothing_is_the_transcript_of_nothing():
     assert transcript((), 0).text == ""
     assert transcript((), 0).is_whole

@@ -29,6 +29,20 @@ def test_a_transcript_becomes_events_in_order() -> None:
     assert [c.at for c in found.calls] == [1]
 
 
+def test_what_a_user_calls_is_neither_done_nor_seen_by_the_agent() -> None:
+    found = facts(
+        [
+            say("user", "My phone has no service."),
+            call("toggle_roaming", {"line_id": "L1"}, {"line_id": "L2"}, role="user"),
+            call("check_sim", {}, "no SIM", refused=True, role="user"),
+            say("user", "Done."),
+            call("get_line", {"line_id": "L2"}),
+        ]
+    )
+    assert [c.tool for c in found.calls] == ["get_line"]
+    assert found.unseen[found.calls[0].at] == {"line_id"}
+
+
 def test_a_refusal_has_a_template_and_no_data() -> None:
     found = facts([call("pay", {"amount": 5}, "Error: only 3 left", refused=True)])
     assert found.calls[0].refused

@@ -33,7 +33,14 @@ def say(role: str, text: str) -> Message:
     return Message(role=role, parts=(TextPart(text=text),))
 
 
-def call(tool: str, arguments: JsonValue, answer: JsonValue = None, *, refused: bool = False) -> Message:
+def call(
+    tool: str,
+    arguments: JsonValue,
+    answer: JsonValue = None,
+    *,
+    refused: bool = False,
+    role: str = "assistant",
+) -> Message:
     output = answer if isinstance(answer, str) else json.dumps(answer)
     part = ToolPart(
         tool_id="1",
@@ -42,7 +49,7 @@ def call(tool: str, arguments: JsonValue, answer: JsonValue = None, *, refused: 
         tool_output=output,
         tool_status="error" if refused else "completed",
     )
-    return Message(role="assistant", parts=(part,))
+    return Message(role=role, parts=(part,))
 
 
 def rollout(

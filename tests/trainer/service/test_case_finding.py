@@ -7,7 +7,7 @@ import pytest
 from tests.session_world import called, outcome, said, session, spec
 from trainer.domain import CriterionResult, RubricEvaluation
 from trainer.service.case_finding import NO_OUTCOME, NO_TASK, OfflineCaseFinder, spoken_of
-from trainer.service.session_messages import to_messages
+from trainer.service.session_messages import WireText, to_messages
 from trainer.session_case import OUTCOME_HEADER, render_outcome
 from xpstore.errors import FormatError
 
@@ -25,6 +25,25 @@ def test_what_a_session_declares_is_no_part_of_what_was_said():
     assert [m.role for m in spoken.messages] == ["user", "assistant"]
     assert spoken.case.name == "refund"
     assert spoken.outcome.passed is False
+
+
+def test_who_called_is_known_where_a_case_is_declared_and_else_it_was_the_agent():
+    theirs = called().model_copy(update={"role": "user"})
+    both = theirs.model_copy(update={"parts": (WireText(type="text", text="ok"), *theirs.parts)})
+    declared = spoken_of(messages(spec(), said(), theirs))
+    assert [(m.role, len(m.tools), len(m.calls)) for m in declared.messages] == [
+        ("user", 0, 0),
+        ("user", 1, 0),
+    ]
+    plug_in = spoken_of(messages(said(), theirs, both))
+    assert [(m.role, len(m.calls)) for m in plug_in.messages] == [
+        ("user", 0),
+        ("assistant", 1),
+        ("user", 0),
+        ("assistant", 1),
+    ]
+    (one,) = found(said("Cancel it"), theirs).cases
+    assert one.case.name == "session-cancel_order"
 
 
 def test_only_the_first_message_declares_a_case_and_only_the_last_one_an_outcome():
