@@ -118,8 +118,8 @@ class Tau2Runtime:
         return rollouts[0]
 
 
-def make(options: Mapping[str, JsonValue], environ: Mapping[str, str] = os.environ) -> Tau2Runtime:
-    """Return the service's runtime; options as `trainer.environments.tau2.settings.settings_of` says.
+def make(options: Mapping[str, JsonValue], environ: Mapping[str, str]) -> Tau2Runtime:
+    """Return the service's runtime; what is given is as `settings_of` says.
 
     Raises UsageError where tau2 is not installed, TypeError and ValueError for options.
     """
@@ -127,5 +127,8 @@ def make(options: Mapping[str, JsonValue], environ: Mapping[str, str] = os.envir
 
 
 def make_runtime(**options: JsonValue) -> Tau2Runtime:
-    """Return the runtime of `xp env serve tau2 --option NAME=VALUE`; see `make`."""
-    return make(options)
+    """Return the runtime of `xp env serve tau2 --option NAME=VALUE`; see `make`.
+
+    A service is started by its name alone: so this is where this process's keys come in.
+    """
+    return make(options, os.environ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +74,7 @@ class Tau2Settings:
         return " ".join(parts)
 
 
-def settings_of(options: Mapping[str, JsonValue], environ: Mapping[str, str] = os.environ) -> Tau2Settings:
+def settings_of(options: Mapping[str, JsonValue], environ: Mapping[str, str]) -> Tau2Settings:
     """Return the settings.
 
     Options: the fields of `Tau2Settings`, and for each of agent, user and judge `<who>_model`,
