@@ -30,7 +30,7 @@ def other_python() -> str:
     if guard.is_here():
         return sys.executable
     made = ROOT / ".venv-tau2" / "bin" / "python"
-    return GIVEN or (str(made) if made.exists() else "")
+    return GIVEN or (str(made) if made.parents[1].joinpath(".installed").exists() else "")
 
 
 @pytest.fixture(scope="session")
