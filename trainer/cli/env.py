@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trainer.cli.web_log import verbose_option, write_log
 from xpstore.cli.app import App, json_option, pass_app
 from xpstore.cli.output import counted, emit, note, one_line, paint
 from xpstore.errors import UsageError
@@ -117,6 +118,7 @@ def list_command(*, as_json: bool) -> None:
 )
 @click.option("--keys", "keys_file", default="", metavar="FILE", help="Ask for keys (xp serve key add).")
 @click.option("--labels", is_flag=True, help="Send clients, too, how cases are to come out.")
+@verbose_option
 @json_option
 @click.pass_context
 @pass_app
@@ -136,6 +138,7 @@ def serve_command(  # noqa: PLR0913  # the options of the verb
     experiences: str,
     keys_file: str,
     labels: bool,
+    verbose: bool,
     as_json: bool,
 ) -> None:
     """Serve an environment: NAME is an installed one (xp env list), or MODULE:CLASS of a file here.
@@ -162,6 +165,7 @@ def serve_command(  # noqa: PLR0913  # the options of the verb
 
     from trainer.env_kit.experiences import reader_of
 
+    write_log(verbose=verbose)
     service = make_service(
         runtime,
         limits=Limits(parallel=parallel, queue=queue, time_limit=time_limit),

@@ -17,12 +17,12 @@ SIGTERM and Ctrl-C end it: what was begun is finished or taken up by the next st
 from __future__ import annotations
 
 import json
-import logging
 from typing import TYPE_CHECKING
 
 import click
 
 from trainer.cli.learner import learner_options, take_choice
+from trainer.cli.web_log import verbose_option, write_log
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import counted, emit, note, paint
 from xpstore.errors import UsageError
@@ -65,7 +65,7 @@ keys_option = click.option(
 )
 @keys_option
 @learner_options
-@click.option("-v", "--verbose", is_flag=True, help="Write a line for each request to standard error.")
+@verbose_option
 @json_option
 @click.pass_context
 @pass_app
@@ -99,10 +99,10 @@ def command(  # noqa: PLR0913  # the options of the verb
     from trainer.service.tenants import Served
     from trainer.web.limits import WebLimits
 
-    _write_log(verbose=verbose)
+    write_log(verbose=verbose)
     if ref:
         location.resolve(ref)
-    keys = _asked(_key_file(app, location, keys_file), is_named=bool(keys_file))
+    keys = _asked(_key_file(app, keys_file), is_named=bool(keys_file))
     served = Served(app.cwd, app.store, choice, branch=branch, ref=ref)
     limits = WebLimits(per_second=rate, burst=max(int(rate * BURST), 1))
     service = make_service(served, keys=keys, limits=limits)
@@ -133,7 +133,7 @@ def add_command(  # noqa: PLR0913  # the options of the verb
     """
     from xpstore.location import Location
 
-    file = _key_file(app, app.location(), keys_file)
+    file = _key_file(app, keys_file)
     store = ""
     if path:
         at = (app.cwd / path).resolve()
@@ -165,7 +165,7 @@ def list_command(app: App, keys_file: str, *, as_json: bool) -> None:
 
     JSON: {"keys": [{"name", "store"}], "file"}
     """
-    file = _key_file(app, app.location(), keys_file)
+    file = _key_file(app, keys_file)
     keys = file.read()
     if as_json:
         emit({"keys": [{"name": key.name, "store": key.store} for key in keys], "file": str(file.path)})
@@ -185,7 +185,7 @@ def drop_command(app: App, name: str, keys_file: str, *, dry_run: bool, as_json:
 
     JSON: {"dry_run", "name"}
     """
-    file = _key_file(app, app.location(), keys_file)
+    file = _key_file(app, keys_file)
     file.drop(name, dry_run=dry_run)
     if as_json:
         emit({"dry_run": dry_run, "name": name})
@@ -193,11 +193,14 @@ def drop_command(app: App, name: str, keys_file: str, *, dry_run: bool, as_json:
     click.echo(f"{'Would drop' if dry_run else 'Dropped'} the key of '{name}'")
 
 
-def _key_file(app: App, location: Location, named: str) -> KeyFile:
+def _key_file(app: App, named: str) -> KeyFile:
+    """Return the file that is named, which may be that of an environment, or the one of the store here."""
     from trainer.web.keys import KeyFile
 
-    usual = location.repo.common_dir / "xpstore.service" / f"{location.config.id}.keys.json"
-    return KeyFile(app.cwd / named if named else usual)
+    if named:
+        return KeyFile(app.cwd / named)
+    location = app.location()
+    return KeyFile(location.repo.common_dir / "xpstore.service" / f"{location.config.id}.keys.json")
 
 
 def _asked(file: KeyFile, *, is_named: bool) -> KeyFile | None:
@@ -237,17 +240,3 @@ def _teller(location: Location, served: Served, *, has_keys: bool, as_json: bool
         note(f"Lessons go to {branch}; agents read {ref}. Ctrl-C ends.")
 
     return tell
-
-
-def _write_log(*, verbose: bool) -> None:
-    """Write warnings, and with `verbose` requests, to standard error."""
-    logging.getLogger().addHandler(_Log(logging.INFO))
-    if verbose:
-        logging.getLogger("xpstore.trace.web").setLevel(logging.INFO)
-
-
-class _Log(logging.Handler):
-    """Writes a log as harmless as every other remark: it may have a client's text in it."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        note(self.format(record))

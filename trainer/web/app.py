@@ -19,7 +19,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from trainer.web.guard import PUBLIC, Guard
+from trainer.web.guard import PUBLIC, Guard, is_json
 from trainer.web.keys import Caller  # noqa: TC001  # FastAPI reads the types of a dependency
 from trainer.web.limits import Rate, WebLimits
 from trainer.web.problem import WebError, plain
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
+AS_JSON = "send JSON, as Content-Type: application/json"
 TOLD = 20
 """Problems of one request that are told."""
 
@@ -88,7 +89,6 @@ async def caller_of(request: Request) -> Caller:
 
 async def _invalid(request: Request, error: Exception) -> NoReturn:
     """Tell what does not fit, without what was sent."""
-    del request
     if not isinstance(error, RequestValidationError):
         raise error
     rows = [
@@ -96,7 +96,11 @@ async def _invalid(request: Request, error: Exception) -> NoReturn:
         for row in error.errors()[:TOLD]
     ]
     first = f": {rows[0]['where']}: {rows[0]['problem']}" if rows else ""
-    raise WebError(400, f"the request does not fit{first}", details={"problems": rows}) from None
+    is_text = (
+        bool(rows) and rows[0]["where"] == "body" and not is_json(request.headers.get("content-type", ""))
+    )
+    hint = "send JSON, as Content-Type: application/json" if is_text else ""
+    raise WebError(400, f"the request does not fit{first}", hint=hint, details={"problems": rows}) from None
 
 
 async def _refused(request: Request, error: Exception) -> NoReturn:

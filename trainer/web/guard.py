@@ -86,8 +86,10 @@ class Guard:
     async def _serve(self, scope: Scope, exchange: _Exchange) -> None:
         scope["state"]["request_id"] = exchange.request_id
         scope["state"]["caller"] = self._caller(scope, exchange)
+        if exchange.header("content-encoding").strip().lower() not in {"", "identity"}:
+            raise WebError(415, "the request is compressed, and bodies are read as they are")
         body = await exchange.body(self.limits)
-        if _is_json(exchange.header("content-type")):
+        if is_json(exchange.header("content-type")):
             check_json(body, self.limits.depth)
         await self.app(scope, exchange.replay, exchange.send)
 
@@ -236,6 +238,7 @@ def _is_here(name: str) -> bool:
         return False
 
 
-def _is_json(content_type: str) -> bool:
+def is_json(content_type: str) -> bool:
+    """Return whether a Content-Type says that a body is JSON."""
     kind = content_type.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

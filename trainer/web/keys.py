@@ -20,6 +20,7 @@ import re
 import secrets
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.web.problem import WebError
@@ -28,7 +29,6 @@ from xpstore.errors import FormatError, NotFoundError, RepositoryError, UsageErr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 VERSION = 1
 PREFIX = "xp_"
@@ -112,7 +112,7 @@ class KeyFile:
         """Let nobody else change the file meanwhile."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = os.open(f"{self._target}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise self._failed("write", error) from error
         try:
@@ -121,17 +121,23 @@ class KeyFile:
         finally:
             os.close(handle)
 
+    @property
+    def _target(self) -> Path:
+        """The file behind a link: putting another one in the link's place would leave dropped keys there."""
+        return Path(os.path.realpath(self.path))
+
     def _write(self, keys: Iterable[Key]) -> None:
         text = json.dumps({"version": VERSION, "keys": [asdict(key) for key in keys]}, indent=1) + "\n"
-        draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.draft")
+        target = self._target
+        draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}.draft")
         try:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 with open(handle, "w", encoding="utf-8") as out:  # noqa: PTH123  # the handle has the mode
                     out.write(text)
                 sync([str(draft)])
-                draft.replace(self.path)
-                sync([str(self.path.parent)])
+                draft.replace(target)
+                sync([str(target.parent)])
             except BaseException:
                 draft.unlink(missing_ok=True)
                 raise

@@ -37,6 +37,7 @@ def url():
 @pytest.fixture
 def made(monkeypatch):
     """What `xp env serve` would serve, and where."""
+    monkeypatch.setattr("trainer.cli.env.write_log", lambda *, verbose: made.update(verbose=verbose))
     made = {}
 
     def make(runtime, **options):
@@ -44,7 +45,7 @@ def made(monkeypatch):
         return "the application"
 
     def run_app(app, host, port, *, has_keys, announce, patience):
-        made.update(app=app, host=host, port=port, has_keys=has_keys)
+        made.update(app=app, host=host, port=port, has_keys=has_keys, patience=patience)
         announce("http://127.0.0.1:1944")
         return 0
 

@@ -59,6 +59,15 @@ def test_programs_are_told_in_json(xp, tmp_path):
     assert dropped == {"dry_run": False, "name": "lab"}
 
 
+def test_keys_of_an_environment_need_no_store(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["serve", "key", "add", "desk", "--keys", "k.json"]) == 0
+    assert run(["serve", "key", "list", "--keys", "k.json"]) == 0
+    assert run(["serve", "key", "drop", "desk", "--keys", "k.json"]) == 0
+    assert "1 key\n  desk\n" in capsys.readouterr().out
+    assert run(["serve", "key", "list"]) == 2
+
+
 def test_a_dry_run_makes_no_key_and_says_what_would_be_wrong(xp, store):
     assert xp("key", "add", "desk", "-n")[:2] == (0, "Would make a key named 'desk'\n")
     assert not keys_of(store).path.exists()

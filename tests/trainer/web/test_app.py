@@ -77,6 +77,12 @@ def test_whatever_goes_wrong_has_one_form(app, call, status, message):
     assert answer.headers.get("allow") == ("GET, POST" if status == 405 else None)
 
 
+def test_whoever_sends_json_as_something_else_is_told_how(app):
+    told = post(app, "/things", content=b'{"name": "a"}').json()["error"]
+    assert "application/json" in told["details"]["hint"]
+    assert "hint" not in post(app, "/things", json=[]).json()["error"]["details"]
+
+
 def test_what_was_sent_is_not_sent_back(app):
     answer = post(app, "/things", json={"name": {"password": "hunter2"}, "count": "hunter2"})
     assert answer.status_code == 400

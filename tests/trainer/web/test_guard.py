@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 
 import pytest
@@ -115,6 +116,14 @@ def test_a_refused_body_is_read_to_its_end_but_not_for_ever():
     _, status, parts = talk(make(limits=LIMIT), call)
     assert status == 413
     assert parts < 10
+
+
+def test_a_compressed_body_is_refused():
+    packed = gzip.compress(b"{}")
+    for coding in ("gzip", "Deflate", "identity, gzip"):
+        answer = post(make(), "/raw", content=packed, headers={"content-encoding": coding})
+        assert answer.status_code == 415
+    assert post(make(), "/raw", content=b"x", headers={"content-encoding": "identity"}).json() == 1
 
 
 def test_a_body_that_does_not_come_is_not_waited_for():

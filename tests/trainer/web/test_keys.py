@@ -148,3 +148,13 @@ def test_two_who_add_at_once_both_do(file):
     for thread in threads:
         thread.join()
     assert {key.name for key in file.read()} == {f"k{i}" for i in range(8)}
+
+
+def test_a_link_stays_one_and_its_file_is_changed(file, tmp_path):
+    file.add("desk")
+    link = tmp_path / "link.json"
+    link.symlink_to(file.path)
+    KeyFile(link).add("lab")
+    KeyFile(link).drop("desk")
+    assert link.is_symlink()
+    assert [key.name for key in file.read()] == ["lab"]

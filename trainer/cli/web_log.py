@@ -1,0 +1,27 @@
+"""The log of a service, on standard error."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from xpstore.cli.output import note
+
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="Write a line for each request to standard error."
+)
+
+
+def write_log(*, verbose: bool) -> None:
+    """Write warnings, and with `verbose` requests, to standard error."""
+    logging.getLogger().addHandler(_Log(logging.INFO))
+    if verbose:
+        logging.getLogger("xpstore.trace.web").setLevel(logging.INFO)
+
+
+class _Log(logging.Handler):
+    """Writes a log as harmless as every other remark: it may have a client's text in it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(self.format(record))
