@@ -176,7 +176,10 @@ class Access:
         self._keys = file.read()
 
     def caller(self, header: Callable[[str], str]) -> Caller:
-        """Return who calls by the headers of a request (`header(name)`, "" = none). Raises WebError (401)."""
+        """Return who calls by the headers of a request (`header(name)`, "" = none).
+
+        Raises WebError (401); RepositoryError while the keys cannot be read, which lets nobody in.
+        """
         sent = header("x-api-key") or _bearer(header("authorization"))
         if not sent:
             raise _unknown("a key is needed", "send it as X-API-Key: KEY or Authorization: Bearer KEY")
@@ -190,9 +193,13 @@ class Access:
         return found
 
     def _current(self) -> tuple[Key, ...]:
+        """Return the keys as they are now. Raises RepositoryError: what ails the file, its log says alone."""
         stamp = self._file.stamp()
         if stamp != self._stamp:
-            self._keys, self._stamp = self._file.read(), stamp
+            try:
+                self._keys, self._stamp = self._file.read(), stamp
+            except FormatError as error:
+                raise RepositoryError(error.message, hint=error.hint) from error
         return self._keys
 
 

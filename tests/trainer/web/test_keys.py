@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from tests.asgi import get
+from trainer.web.app import make_app
 from trainer.web.keys import Access, Caller, KeyFile, digest
 from trainer.web.problem import WebError
 from xpstore.errors import FormatError, NotFoundError, RepositoryError, UsageError
@@ -158,3 +160,13 @@ def test_a_link_stays_one_and_its_file_is_changed(file, tmp_path):
     KeyFile(link).drop("desk")
     assert link.is_symlink()
     assert [key.name for key in file.read()] == ["lab"]
+
+
+def test_a_file_that_breaks_while_it_serves_lets_nobody_in_and_tells_nobody_where_it_is(file):
+    key = file.add("desk")
+    app = make_app("t", [], access=Access(file))
+    assert get(app, "/x", headers={"x-api-key": key}).status_code == 404
+    file.path.write_text("{")
+    answer = get(app, "/x", headers={"x-api-key": key})
+    assert answer.status_code == 503
+    assert str(file.path) not in answer.text
