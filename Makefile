@@ -35,7 +35,7 @@ local-model-parts: $(STAMP)
 
 # A Ray cluster of two workers on this machine.
 ray: ray-parts
-	$(PY) -m pytest -m ray tests/trainer/cluster
+	$(PY) -m pytest -m ray tests/trainer/cluster tests/e2e/test_cluster.py
 
 ray-parts: $(STAMP)
 	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(PY) -e '.[ray]'; \

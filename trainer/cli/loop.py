@@ -135,7 +135,7 @@ def _elsewhere(
     with extra("ray", frozenset({"ray"}), "--executor ray"):
         from trainer.cluster.opening import placement
 
-    return partial(placement, remote_name=remote)
+    return partial(placement, remote_name=remote, address=os.environ.get("RAY_ADDRESS", ""))
 
 
 def _run(  # noqa: PLR0913, PLR0917  # what the command line says

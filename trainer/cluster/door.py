@@ -21,16 +21,20 @@ if TYPE_CHECKING:
 
 RETRIES = 1
 """How often a task is tried again whose worker, or whose machine, was lost."""
+PATIENCE = 10.0
+"""Seconds in which the machine of a cluster has to answer."""
 
 
 class Cluster:
-    """A connection to a cluster: the one that RAY_ADDRESS names, else one on this machine, made for it.
+    """A connection to a cluster: the one at an address, else one on this machine, made for it.
 
-    A task takes one processor. Use it in an `async with` block.
+    An address is HOST:PORT, ray://HOST:PORT, or "auto" for a cluster that runs here. A task takes one
+    processor. Use it in an `async with` block.
     """
 
-    def __init__(self, *, processors: int | None = None) -> None:
+    def __init__(self, address: str = "", *, processors: int | None = None) -> None:
         """`processors` of a cluster that is made for it; None = those of the machine."""
+        self._address = address
         self._processors = processors
 
     async def call(self, work: Callable[..., Answer], *arguments: object) -> str:
@@ -60,14 +64,23 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         """Connect. Raises RefusedError where there is no cluster, and none can be made."""
-        try:
-            await asyncio.to_thread(
+        await _answering(self._address)
+        starting = asyncio.ensure_future(
+            asyncio.to_thread(
                 ray.init,
+                self._address or None,
                 num_cpus=self._processors,
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
+        )
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:  # a thread cannot be stopped, and what it starts would stay
+            await asyncio.wait([starting])
+            await asyncio.to_thread(ray.shutdown)
+            raise
         except (RuntimeError, ConnectionError, ValueError, OSError) as error:  # all that Ray raises here
             said = str(error).strip().partition("\n")[0]
             raise RefusedError(
@@ -80,3 +93,19 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _answering(address: str) -> None:
+    """Raise RefusedError where nobody listens at HOST:PORT: Ray itself would try again for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        async with asyncio.timeout(PATIENCE):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except (OSError, OverflowError, TimeoutError) as error:
+        raise RefusedError(
+            f"no cluster answers at {address}: {error or 'nothing was heard'}",
+            hint="see RAY_ADDRESS and `ray status`, or go without --executor",
+        ) from error
+    writer.close()

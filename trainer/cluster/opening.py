@@ -20,25 +20,29 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def placement(
-    door: StoreDoor, remote_name: str = "", *, processors: int | None = None
+    door: StoreDoor, remote_name: str = "", *, address: str = "", processors: int | None = None
 ) -> AsyncIterator[Placement]:
     """Connect to a cluster whose workers reach the store by a git remote, by its name.
 
     Without one they read the repository where it is: on this machine, or on a disk that all of them share.
-    Raises UsageError for an unknown remote, RepositoryError where it cannot be reached.
+    `address` and `processors` as for Cluster. Raises UsageError for an unknown remote, RepositoryError where
+    it does not take main or cannot be reached, RefusedError where the cluster cannot be used.
     """
-    place, world = await door.call(lambda location: _described(location, remote_name))
-    async with Cluster(processors=processors) as cluster:
-        made = Placement(cluster, door, place, world, remote_name, {})
-        try:
+    place, world, commit = await door.call(lambda location: _described(location, remote_name))
+    cluster = Cluster(address, processors=processors)
+    made = Placement(cluster, door, place, world, remote_name, {})
+    try:
+        await made.reachable(commit)
+        async with cluster:
             yield made
-        finally:
-            await made.release()
+    finally:
+        await made.release()
 
 
-def _described(location: Location, name: str) -> tuple[Place, str]:
+def _described(location: Location, name: str) -> tuple[Place, str, str]:
     config, repo = location.config, location.repo
     url = str(repo.place.resolve())
     if name:
         url = pinned.address(repo, remote.choose(repo, config.main, name))
-    return work.Place(url, location.prefix, config), work.world_text(config.environment, config.llm)
+    world = work.world_text(config.environment, config.llm)
+    return work.Place(url, location.prefix, config), world, location.resolve(config.main)

@@ -52,8 +52,8 @@ class Placement:
     world_text: str
     remote: str
     """The git remote that pinned commits are held by; "" = workers read the repository itself."""
-    held: dict[str, asyncio.Future[None]]
-    """Commits that workers may fetch, or soon may."""
+    held: dict[str, asyncio.Future[str]]
+    """Commits that workers may fetch, or soon may, and the refs that hold them."""
 
     def world(self, world: World) -> World:
         """Return the world with agents that work on the cluster. Its scores and its key are the same."""
@@ -85,11 +85,11 @@ class Placement:
             if holding.cancelled() or holding.exception():
                 continue
             with suppress(RepositoryError):
-                await self.door.call(partial(_release, self.remote, commit))
+                await self.door.call(partial(_release, self.remote, holding.result(), commit))
 
 
-def _release(name: str, commit: str, location: Location) -> None:
-    pinned.release(location.repo, name, commit)
+def _release(name: str, ref: str, commit: str, location: Location) -> None:
+    pinned.release(location.repo, name, ref, commit)
 
 
 @dataclass(frozen=True, slots=True)
