@@ -48,6 +48,7 @@ def serve(args: list[str], *, fickle: bool) -> None:
     try:
         code = run(args)
     finally:
+        sys.stdout.write(f"ended {code}\n")  # whoever waits for an address waits no longer
         sys.stdout.flush()
         os._exit(code)
 
@@ -67,7 +68,7 @@ def main() -> None:
         pid = command.get("kill") or command["end"]
         os.kill(pid, signal.SIGKILL if "kill" in command else signal.SIGTERM)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        sys.stdout.write(f"{code}\n")
+        sys.stdout.write(f"code {code}\n")
         sys.stdout.flush()
 
 

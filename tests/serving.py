@@ -40,7 +40,9 @@ class Zygote:
         """Kill it, or let it end; return its exit code."""
         with self._lock:
             self._say({how: pid})
-            return int(self._line())
+            while not (line := self._line()).startswith("code "):
+                pass
+            return int(line.split()[1])
 
     def close(self) -> None:
         self._process.stdin.close()
@@ -81,6 +83,7 @@ class Served:
 
     def start(self) -> None:
         pid, said = self._zygote.serve(self._args, fickle=self._fickle)
+        assert said.startswith("{"), f"the service did not start: {said}"
         assert json.loads(said)["url"].endswith(f":{self.port}"), said
         with self._up:
             self._pid = pid
