@@ -124,7 +124,7 @@ class _Elsewhere:
         return self.here.code
 
     def executor(self) -> RolloutExecutor:
-        return RayRolloutExecutor(self.placement)
+        return RayRolloutExecutor(self.placement, self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,8 @@ class RayRolloutExecutor:
     """Runs each case as a task of its own; the worker reads the policy at the context's commit."""
 
     placement: Placement
+    code: str
+    """That of the environment; see `work.play`."""
 
     async def execute(
         self, cases: Sequence[Case], policy_set: ExperienceSet, context: ExecutionContext
@@ -143,7 +145,13 @@ class RayRolloutExecutor:
         texts = await asyncio.gather(
             *(
                 at.cluster.call(
-                    work.play, at.place, at.world_text, policy_set.snapshot_id, case.model_dump_json(), told
+                    work.play,
+                    at.place,
+                    at.world_text,
+                    self.code,
+                    policy_set.snapshot_id,
+                    case.model_dump_json(),
+                    told,
                 )
                 for case in cases
             )

@@ -69,16 +69,23 @@ def raised(answer: Answer) -> XpError:
     return _KINDS[answer.kind](answer.text)
 
 
-def play(place: Place, world: str, commit: str, case: str, context: str) -> Answer:
+def play(  # noqa: PLR0913, PLR0917  # a task's arguments go one by one
+    place: Place, world: str, code: str, commit: str, case: str, context: str
+) -> Answer:
     """Let the agent of a world work on a case under the policy at a commit; the answer is a Rollout.
 
-    `world` is `world_text`, `case` a Case, `context` an ExecutionContext.
+    `world` is `world_text`, `code` that of the environment: a worker with another one would make scores that
+    stand under a wrong key. `case` is a Case, `context` an ExecutionContext.
     """
     try:
+        environment = _world(world)
+        if environment.code != code:
+            return Answer(
+                f"the worker has other code of {environment.name}: the same xpstore must be on all machines",
+                "error",
+            )
         rollouts = worker().run(
-            _world(world)
-            .executor()
-            .execute(
+            environment.executor().execute(
                 [Case.model_validate_json(case)],
                 worker().policy(place, commit),
                 ExecutionContext.model_validate_json(context),

@@ -12,9 +12,10 @@ What agents are served is exported: status production and staging, or all with -
 statements (support, intervals) are for reviewers and left out of what agents read, unless --figures. Without
 --output a block or a document goes to standard output.
 
-An export may be repeated: it replaces what it wrote before, and removes skills that are no more. A file that
-it did not write, or that somebody has changed since, is in the way, and nothing is written; --force replaces
-it. `xp init --from` makes a store of such files again.
+An export may be repeated: it replaces what it wrote before, and removes files of experiences that are no
+more. A file that it did not write, or that somebody has changed since, is in the way, and nothing is written;
+--force replaces it. An experience is called as its file is, whatever its front matter says. `xp init --from`
+makes a store of such files again.
 
 JSON: {"format", "ref", "commit", "output", "experiences": [name], "written": [path], "unchanged": [path],
 "removed": [path], "left_out": {experience: why}}

@@ -4,7 +4,8 @@ In a repository, DIR becomes the store's prefix and nothing outside it is touche
 one repository needs a --name; its refs then carry it. With --from, the first commit also has the pages
 (experiences/*.md), suites (cases/*.jsonl), README.md and settings (xp.toml) of a folder of plain files; or
 the pages of a folder of Agent Skills (<name>/SKILL.md), of OpenViking's experiences, or of a CLAUDE.md or
-AGENTS.md. Nothing is made where one of them is wrong; what has no place in a store is told.
+AGENTS.md; of a project's folder, CLAUDE.md, AGENTS.md and the skills in .claude and .agents are read.
+Nothing is made where one of them is wrong; what has no place in a store is told.
 
 JSON: {"repository", "prefix", "name", "id", "main", "experiences": [name], "suites": [name], "left_out":
 [what else is in the folder]}

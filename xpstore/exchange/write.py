@@ -159,6 +159,7 @@ def _text(path: Path) -> str | None:
 
 def _put(path: Path, text: str) -> None:
     """Write a file whole: what was there stays until the new one is on the disk."""
+    is_new = not path.parent.is_dir()
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else None
     beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
@@ -172,3 +173,5 @@ def _put(path: Path, text: str) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+        if is_new and not path.exists():
+            path.parent.rmdir()

@@ -8,6 +8,7 @@ from tests.trainer.doubles import rollout
 from trainer.cluster import work
 from trainer.context import ExecutionContext, ExperienceGradientContext
 from trainer.domain import Case, EditResult, Rollout, RubricEvaluation
+from trainer.environment import world_of
 from trainer.errors import ComponentError, NothingToNoteError, UnscoredError
 from trainer.offline.extractor import OfflineExtractor
 from trainer.suite import load_suites
@@ -29,13 +30,18 @@ def test_a_rollout_of_a_worker_is_that_of_its_world(store):
     world = work.world_text(store.config.environment, store.config.llm)
     context = ExecutionContext(policy_snapshot_id=commit, seed=3, training=True)
     answers = [
-        alone(work.play, place, world, commit, case.model_dump_json(), context.model_dump_json())
-        for _ in range(2)
+        alone(work.play, place, world, code, commit, case.model_dump_json(), context.model_dump_json())
+        for code in (our_code(store), our_code(store), "other/1")
     ]
+    assert (answers[2].kind, "other code of order-desk" in answers[2].text) == ("error", True)
     assert answers[0] == answers[1]
     assert answers[0].kind == ""
     made = Rollout.model_validate_json(answers[0].text)
     assert (made.case.id, made.policy_snapshot_id) == (case.id, commit)
+
+
+def our_code(store) -> str:
+    return world_of(store.config.environment, store.config.llm).environment.code
 
 
 def test_what_goes_wrong_is_an_answer(store):
@@ -43,7 +49,7 @@ def test_what_goes_wrong_is_an_answer(store):
     place = work.Place(str(store.repo.place / "nowhere"), "", store.config)
     world = work.world_text(EnvironmentSettings("nope"), LlmSettings())
     context = ExecutionContext(policy_snapshot_id="1" * 40).model_dump_json()
-    answer = alone(work.play, place, world, "1" * 40, case, context)
+    answer = alone(work.play, place, world, "", "1" * 40, case, context)
     assert answer.kind == "error"
     assert "no environment is called 'nope'" in str(work.raised(answer))
 

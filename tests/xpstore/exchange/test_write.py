@@ -1,3 +1,4 @@
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -154,3 +155,15 @@ def test_many_stores_may_write_one_file_at_once(tmp_path):
         stores = [f"s{number}" for number in range(16)]
         list(pool.map(lambda store: write(bundle(ONE, "agents-md", store), file, store), stores))
     assert sorted(b.store for b in blocks(file.read_text(), "x")) == sorted(stores)
+
+
+@pytest.mark.parametrize("form", ["skills", "json"])
+def test_nothing_stays_of_a_file_that_could_not_be_written(tmp_path, monkeypatch, form):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        write(bundle(ONE, form, "s1"), tmp_path / "new" / "out", "s1")
+    assert [name for _, _, names in os.walk(tmp_path) for name in names] == []
+    assert not (tmp_path / "new" / "out").is_dir() or list((tmp_path / "new" / "out").iterdir()) == []
