@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from trainer.environments.tau2.job import Clock, Job
+from trainer.environments.tau2.reading import Reader
 from trainer.environments.tau2.tasks import TaskSet
+from xpstore.experience import ExperienceSet
 
 SECRETS = ("GOLD77", "say-42-dollars", "the-agent-apologises", "hidden-start")
 """What no case may have in it."""
@@ -43,3 +46,9 @@ def task_set(**more: object) -> TaskSet:
         {"train": ["1"], "test": ["2", "[fault]sim_card[PERSONA:None]"], "base": list(tasks)},
         {"tau2": "x 1"},
     )
+
+
+def job_of(domain: str, task: dict[str, object]) -> Job:
+    """Return a job of an agent that reads nothing."""
+    reader = Reader(ExperienceSet(root_uri="e"), 0)
+    return Job(domain=domain, task=task, policy="", reader=reader, seed=0, max_steps=200, clock=Clock(600))

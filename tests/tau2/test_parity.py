@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.tau2_tasks import job_of
 from tests.tau2_world import gold, told
 from trainer.context import ExecutionContext
 from trainer.env_kit.runtime import CaseQuery
@@ -42,7 +43,7 @@ def passed(runtime: Tau2Runtime, domain: str, case: Case, *, last: int | None = 
     from trainer.environments.tau2 import simulation  # noqa: PLC0415  # only where tau2 is
 
     task = runtime.tasks(domain).task_of(case)
-    done = simulation.replay(domain, task, gold(task)[:last], told(task))
+    done = simulation.replay(job_of(domain, task), runtime.settings, gold(task)[:last], told(task))
     assert done.reward is not None, done.problem
     return evaluation_of(case, task, done.reason, done.reward).passed
 
@@ -78,7 +79,8 @@ def test_a_wrong_write_is_a_failure():
         c for c in runtime.cases(CaseQuery(domain="airline", split="test")) if c.input["task_id"] == "8"
     )
     wrong = {"name": "cancel_reservation", "arguments": {"reservation_id": "EHGLP3"}}
-    done = simulation.replay("airline", tasks.task_of(case), [wrong], "Done.")
+    job = job_of("airline", tasks.task_of(case))
+    done = simulation.replay(job, runtime.settings, [wrong], "Done.")
     evaluation = evaluation_of(case, tasks.task_of(case), done.reason, done.reward or {})
     assert (evaluation.passed, evaluation.score) == (False, 0.0)
     assert {r.criterion_name: r.passed for r in evaluation.criterion_results} == {
@@ -95,13 +97,27 @@ def test_telecom_both_sides_act_and_who_did_is_kept():
     cases = runtime.cases(CaseQuery(domain="telecom", split="test"))
     assert [passed(runtime, "telecom", case) for case in cases] == [True] * 40
     task = runtime.tasks("telecom").task_of(cases[0])
-    done = simulation.replay("telecom", task, gold(task), "Done.")
+    done = simulation.replay(job_of("telecom", task), runtime.settings, gold(task), "Done.")
     talk = conversation_of(done.messages)
     assert USER in talk.callers.values()
     assert [talk.callers[t.tool_id] for m in talk.messages for t in m.tools] == [
         a.get("requestor", "assistant") for a in gold(task)
     ]
     assert {t.tool_status for m in talk.messages for t in m.tools} == {"completed"}
+
+
+def test_mock_all_pass_but_the_task_whose_labels_lack_what_it_asserts():
+    from trainer.environments.tau2 import simulation  # noqa: PLC0415  # only where tau2 is
+
+    runtime = service()
+    cases = runtime.cases(CaseQuery(domain="mock", split="base"))
+    tasks = [runtime.tasks("mock").task_of(case) for case in cases]
+    failed = [t for case, t in zip(cases, tasks, strict=True) if not passed(runtime, "mock", case)]
+    assert [task["id"] for task in failed] == ["update_task_with_history_and_env_assertions"]
+    assert not gold(failed[0])
+    call = {"name": "update_task_status", "arguments": {"task_id": "task_2", "status": "completed"}}
+    done = simulation.replay(job_of("mock", failed[0]), runtime.settings, [call], "Done.")
+    assert (done.reward or {})["reward"] == 1.0
 
 
 def test_what_cannot_be_checked_is_a_failure_with_the_reason():

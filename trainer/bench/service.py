@@ -17,6 +17,7 @@ START = 180.0
 """Seconds that a service may take to say where it is: what it imports is large."""
 STOP = 15.0
 TAIL = 2_000
+CHUNK = 65_536
 ERROR = "error: "
 PROGRAM = """
 import os, signal, threading
@@ -54,7 +55,12 @@ async def running(python: str, arguments: Sequence[str], log: Path) -> AsyncIter
                 hint="--python names a Python that has the benchmark",
             ) from error
     try:
-        yield await _address(process, log)
+        url = await _address(process, log)
+        keeping = asyncio.create_task(_keep(process, log))
+        try:
+            yield url
+        finally:
+            keeping.cancel()
     finally:
         await _end(process)
 
@@ -71,6 +77,13 @@ async def _address(process: asyncio.subprocess.Process, log: Path) -> str:
         raise XpError(
             f"the service has not started: {_last_line(log)}", hint=f"all that it said is in {log}"
         ) from None
+
+
+async def _keep(process: asyncio.subprocess.Process, log: Path) -> None:
+    """Keep what libraries print in the service: a pipe that nobody reads would stop it."""
+    with log.open("ab") as kept:
+        while process.stdout and (said := await process.stdout.read(CHUNK)):
+            kept.write(said)
 
 
 def _last_line(log: Path) -> str:

@@ -41,6 +41,30 @@ def test_a_service_that_does_not_start_says_why(tmp_path: Path):
         asyncio.run(start("--version"))
 
 
+def test_what_is_printed_in_a_service_does_not_stop_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    done = tmp_path / "done"
+    program = f"""
+import json, sys
+from pathlib import Path
+print(json.dumps({{"url": "http://here"}}), flush=True)
+for _ in range(2_000):
+    print("x" * 1_000, flush=True)
+Path({str(done)!r}).touch()
+sys.stdin.read()
+"""
+    monkeypatch.setattr(service, "PROGRAM", program)
+
+    async def start() -> None:
+        async with service.running(sys.executable, (), tmp_path / "log") as url:
+            assert url == "http://here"
+            async with asyncio.timeout(60):
+                while not done.exists():  # noqa: ASYNC110  # another process
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(start())
+    assert (tmp_path / "log").stat().st_size > 1_000_000
+
+
 def test_a_python_that_there_is_not(tmp_path: Path):
     async def start() -> None:
         async with service.running(str(tmp_path / "python"), (), tmp_path / "log"):

@@ -40,13 +40,9 @@ class Simulator(Protocol):
         ...
 
     def replay(
-        self,
-        domain: str,
-        task: Mapping[str, JsonValue],
-        actions: Sequence[Mapping[str, JsonValue]],
-        said: str,
+        self, job: Job, settings: Tau2Settings, actions: Sequence[Mapping[str, JsonValue]], said: str
     ) -> Simulated:
-        """Return what is said of a simulation of these calls, without a model."""
+        """Return what is said of a simulation of these calls; nobody but the judge is asked."""
         ...
 
 
@@ -108,8 +104,6 @@ class Tau2RolloutExecutor:
         asked.clock.left(self._settings.time_limit)  # it may have waited for a thread in vain
         domain = str(case.input.get("domain"))
         task = self._tasks(domain).task_of(case)
-        if asked.agent == DO_NOTHING:
-            return self._tau2.replay(domain, task, (), DONE), task
         job = Job(
             domain=domain,
             task=task,
@@ -119,6 +113,8 @@ class Tau2RolloutExecutor:
             max_steps=asked.max_steps,
             clock=asked.clock,
         )
+        if asked.agent == DO_NOTHING:
+            return self._tau2.replay(job, self._settings, (), DONE), task
         return self._tau2.simulate(job, self._settings), task
 
     def _made(

@@ -5,9 +5,12 @@ Everything goes through constructors that both of tau2's APIs have. Call `guard.
 
 from __future__ import annotations
 
+import json
 import threading
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, cast
 
+from pydantic import ValidationError
 from tau2.agent.llm_agent import LLMAgent
 from tau2.data_model.message import AssistantMessage, SystemMessage, ToolCall, UserMessage
 from tau2.data_model.simulation import SimulationRun, TerminationReason
@@ -22,6 +25,7 @@ from trainer.environments.tau2.job import Simulated, Use
 from trainer.environments.tau2.scoring import SCORED, InfrastructureError, check_ending, check_judged
 from trainer.environments.tau2.tasks import basis_of
 from xpstore.errors import XpError
+from xpstore.hashing import mend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +43,10 @@ _judging = threading.local()
 """Who judges in this thread, and what it was asked for: tau2 has room for one judge per process."""
 _ask = evaluator_nl_assertions.generate
 _judge = evaluator_nl_assertions.NLAssertionsEvaluator.calculate_reward
+
+
+class _BadCallError(Exception):
+    """The agent's model wrote a call with arguments that are no JSON object."""
 
 
 class _Agent(LLMAgent):
@@ -63,7 +71,13 @@ class _Agent(LLMAgent):
                 prompt = f"{self.system_prompt}\n\n{self.recalled.text}"
                 state.system_messages = [SystemMessage(role="system", content=prompt)]  # type: ignore[attr-defined]
         self.llm_args["timeout"] = self._clock.left(self._most)
-        return _blamed("agent", lambda: super(_Agent, self).generate_next_message(message, state))
+        return _blamed("agent", lambda: self._next(message, state))
+
+    def _next(self, message: object, state: object) -> object:
+        try:
+            return _mended(super().generate_next_message(message, state))
+        except (JSONDecodeError, ValidationError) as error:
+            raise _BadCallError from error
 
 
 class _User(UserSimulator):
@@ -75,56 +89,72 @@ class _User(UserSimulator):
     def generate_next_message(self, message: object, state: object) -> object:
         """Answer as ever."""
         self.llm_args["timeout"] = self.clock.left(self.most)
-        return _blamed("user", lambda: super(_User, self).generate_next_message(message, state))
+        return _blamed("user", lambda: _mended(super(_User, self).generate_next_message(message, state)))
 
 
 def simulate(job: Job, settings: Tau2Settings) -> Simulated:
-    """Run a simulation and let tau2 check its end. Raises InfrastructureError where it says nothing."""
+    """Run a simulation and let tau2 check its end. Raises InfrastructureError where it says nothing.
+
+    A call that cannot be read is the agent's fault, and ends the simulation: tau2 would ask for another one.
+    """
     task = Task.model_validate(job.task)
     environment = registry.get_env_constructor(job.domain)()
     agent = _Agent(job, environment, settings)
     tools = environment.get_user_tools() if getattr(environment, "user_tools", None) is not None else None
     user = _User(tools=tools, instructions=str(task.user_scenario), **_llm(settings.user, settings))
     user.clock, user.most = job.clock, settings.call_timeout
+    talk = Orchestrator(
+        domain=job.domain,
+        agent=agent,
+        user=user,
+        environment=environment,
+        task=task,
+        max_steps=job.max_steps,
+        max_errors=settings.max_errors,
+        seed=job.seed,
+    )
+    judge = Use()
     try:
-        run = Orchestrator(
-            domain=job.domain,
-            agent=agent,
-            user=user,
-            environment=environment,
-            task=task,
-            max_steps=job.max_steps,
-            max_errors=settings.max_errors,
-            seed=job.seed,
-        ).run()
+        run = talk.run()
+    except _BadCallError:
+        return _made(talk.get_trajectory(), "agent_error", ({"reward": 0.0}, ""), agent.recalled, judge)
     except XpError:
         raise
     except Exception as error:  # tau2 raises whatever its models make it raise
         raise InfrastructureError(f"the simulation broke: {type(error).__name__}: {error}") from error
-    reason = str(getattr(run.termination_reason, "value", run.termination_reason))
-    check_ending(reason)
-    judge = Use()
-    reward, problem = _graded(run, task, job, settings, judge)
-    messages = [message.model_dump(mode="json") for message in run.messages]
+    check_ending(_reason(run))
+    graded = _graded(run, task, job, settings, judge)
+    return _made(run.messages, _reason(run), graded, agent.recalled, judge)
+
+
+def _made(
+    said: Sequence[object],
+    reason: str,
+    graded: tuple[Mapping[str, JsonValue] | None, str],
+    recalled: Recalled | None,
+    judge: Use,
+) -> Simulated:
+    messages = [message.model_dump(mode="json") for message in said]  # type: ignore[attr-defined]
+    reward, problem = graded
     return Simulated(
         messages=messages,
         reason=reason,
         reward=reward,
         problem=problem,
-        recalled=agent.recalled.names if agent.recalled else (),
+        recalled=recalled.names if recalled else (),
         use={**_use(messages), "judge": judge},
     )
 
 
 def replay(
-    domain: str, task: Mapping[str, JsonValue], actions: Sequence[Mapping[str, JsonValue]], said: str
+    job: Job, settings: Tau2Settings, actions: Sequence[Mapping[str, JsonValue]], said: str
 ) -> Simulated:
-    """Return what tau2 says of a simulation without models: these calls, then `said`, then the user hangs up.
+    """Return what tau2 says of these calls, then `said`, then the user hangs up; only the judge is asked.
 
-    No action and "Done." is what an agent gets that does nothing.
+    No action and "Done." is what an agent gets that does nothing. Raises InfrastructureError: the judge's.
     """
-    made = Task.model_validate(task)
-    environment = registry.get_env_constructor(domain)()
+    made = Task.model_validate(job.task)
+    environment = registry.get_env_constructor(job.domain)()
     start = made.initial_state
     history = list(start.message_history or []) if start else []
     environment.set_state(
@@ -153,8 +183,8 @@ def replay(
         termination_reason=TerminationReason.USER_STOP,
         messages=messages,
     )
-    reward, problem = _checked(run, made, domain, _kind(task))
-    return Simulated([m.model_dump(mode="json") for m in messages], "user_stop", reward, problem)
+    judge = Use()
+    return _made(messages, _reason(run), _graded(run, made, job, settings, judge), None, judge)
 
 
 def _llm(endpoint: Endpoint, settings: Tau2Settings) -> dict[str, object]:
@@ -170,11 +200,21 @@ def _llm(endpoint: Endpoint, settings: Tau2Settings) -> dict[str, object]:
     return {"llm": f"{PROVIDER}{endpoint.model}", "llm_args": asked}
 
 
+def _mended(turn: tuple[object, object]) -> tuple[object, object]:
+    """Return a message, and the state that has it, with text that can be sent on: no halves of characters."""
+    message = turn[0]
+    if message.content:  # type: ignore[attr-defined]  # of a library without types
+        message.content = mend(message.content)  # type: ignore[attr-defined]
+    for call in message.tool_calls or ():  # type: ignore[attr-defined]
+        call.arguments = json.loads(mend(json.dumps(call.arguments, ensure_ascii=False)))
+    return turn
+
+
 def _blamed(who: str, step: object) -> object:
     """Return what a step returns; what it raises is infrastructure, with the name of who was asked."""
     try:
         return step()  # type: ignore[operator]
-    except XpError:
+    except (XpError, _BadCallError):
         raise
     except Exception as error:  # anything that a client library and a model can do
         raise InfrastructureError(f"the {who}'s model: {type(error).__name__}: {error}") from error
@@ -237,6 +277,8 @@ def _judged(*arguments: object, **named: object) -> object:
 def _asked(**named: object) -> object:
     """Ask the judge of this thread instead of the one that tau2 names."""
     endpoint, settings, clock, use = _judging.ask
+    if not endpoint.model:
+        raise InfrastructureError("this service has no model for its judge", hint="set judge_model")
     own = _llm(endpoint, settings)
     arguments = cast("dict[str, object]", own["llm_args"]) | {"timeout": clock.left(settings.call_timeout)}
     rest = {key: value for key, value in named.items() if key not in arguments and key != "model"}

@@ -39,10 +39,8 @@ class Fake:
             raise self.outcome
         return self.outcome
 
-    def replay(
-        self, domain: str, task: Mapping[str, object], actions: Sequence[object], said: str
-    ) -> Simulated:
-        self.replays.append((domain, actions, said))
+    def replay(self, job: Job, settings: Tau2Settings, actions: Sequence[object], said: str) -> Simulated:
+        self.replays.append((job.domain, actions, said))
         return Simulated(SAID, "user_stop", {"reward": 1.0, "reward_breakdown": {}})
 
 

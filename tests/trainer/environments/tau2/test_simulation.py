@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tau2_tasks import job_of
 from trainer.environments.tau2 import guard
 from trainer.environments.tau2.settings import Endpoint, settings_of
 
@@ -17,10 +18,10 @@ pytestmark = pytest.mark.tau2
 
 
 def test_a_history_that_a_task_begins_with_is_replayed():
-    tasks = library.load_tasks("mock", settings_of({}, {}))
-    task = tasks.tasks["update_task_with_message_history"]
+    settings = settings_of({}, {})
+    task = library.load_tasks("mock", settings).tasks["update_task_with_message_history"]
     actions = task["evaluation_criteria"]["actions"]
-    done = simulation.replay("mock", task, actions, "Done.")
+    done = simulation.replay(job_of("mock", task), settings, actions, "Done.")
     assert done.reward is not None
     assert done.reward["reward"] == 1.0
 
