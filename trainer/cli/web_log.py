@@ -9,15 +9,16 @@ import click
 from xpstore.cli.output import note
 
 verbose_option = click.option(
-    "-v", "--verbose", is_flag=True, help="Write a line for each request to standard error."
+    "-v", "--verbose", is_flag=True, help="Write requests, and what fails, to standard error."
 )
 
 
 def write_log(*, verbose: bool) -> None:
-    """Write warnings, and with `verbose` requests, to standard error."""
+    """Write warnings to standard error; with `verbose` requests, too, and why rollouts failed."""
     logging.getLogger().addHandler(_Log(logging.INFO))
     if verbose:
-        logging.getLogger("xpstore.trace.web").setLevel(logging.INFO)
+        for name in ("web", "env"):
+            logging.getLogger(f"xpstore.trace.{name}").setLevel(logging.INFO)
 
 
 class _Log(logging.Handler):

@@ -6,22 +6,24 @@ Everything here happens in one event loop. What a runtime raises or returns is t
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 
 from trainer.domain import Rollout
-from trainer.env_kit.foreign import reason
+from trainer.env_kit.foreign import reason, where
 from trainer.remote_protocol import CANCELLED, COMPLETED, FAILED, RUNNING, Execution
 from trainer.web.problem import WebError
 from xpstore.errors import XpError
 from xpstore.hashing import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
     from types import TracebackType
 
     from pydantic import JsonValue
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from trainer.env_kit.runtime import EnvironmentRuntime, RolloutRequest
     from trainer.env_kit.store import ExecutionStore
     from trainer.remote_protocol import CaseJson
+
+trace = logging.getLogger("xpstore.trace.env")
 
 QUEUE = 1_000
 PARALLEL = 8
@@ -211,7 +215,7 @@ class Executions:
             limit = asyncio.timeout(seconds)
             try:
                 async with limit:
-                    rollout = await self._runtime.run(request)
+                    rollout = await _running(self._runtime.run(request))
                 return {"status": COMPLETED, "rollout": _checked(rollout, request, live.submitted.case)}
             except asyncio.CancelledError:
                 task = asyncio.current_task()
@@ -220,7 +224,14 @@ class Executions:
                 return _failed("the environment cancelled itself")
             except BaseException as error:  # noqa: BLE001  # anybody's code, sys.exit() and all: it is data
                 is_late = limit.expired() and not isinstance(error, XpError)
+                trace.info("case %r failed: %s, at %s", request.case.name, reason(error), where(error))
                 return _failed(f"no result within {seconds:g} s" if is_late else reason(error))
+
+
+def _running(run: object) -> Awaitable[object]:
+    if not isawaitable(run):
+        raise TypeError("`run` of the environment has to be an `async def`")
+    return run
 
 
 def _failed(why: str) -> Mapping[str, JsonValue]:

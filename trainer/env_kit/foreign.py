@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
+from traceback import extract_tb
 
 from xpstore.errors import XpError
 from xpstore.hashing import mend
@@ -15,6 +17,12 @@ MOST = 2_000
 def reason(error: BaseException) -> str:
     """Return why something failed, without secrets, for a client."""
     return told(error.message if isinstance(error, XpError) else f"{type(error).__name__}: {error}")
+
+
+def where(error: BaseException) -> str:
+    """Return the file and line that raised it, for the author."""
+    frames = extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 def told(text: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast
 
-from xpstore.errors import UsageError
+from trainer.env_kit.foreign import reason, where
+from xpstore.errors import UsageError, XpError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -31,17 +33,35 @@ def load_runtime(spec: str, options: Mapping[str, JsonValue]) -> EnvironmentRunt
     Raises UsageError: there is none, it cannot be imported, it does not take the options, it is no runtime.
     """
     factory = _factory(spec)
+    with _blamed(spec, "cannot be made"):
+        runtime = _made(factory, spec, options)
+        missing = [name for name in ("name", "version", "cases", "run") if not hasattr(runtime, name)]
+        texts = [name for name in ("name", "version") if not isinstance(getattr(runtime, name, ""), str)]
+    hint = "trainer.env_kit.runtime.EnvironmentRuntime says what one has"
+    if missing:
+        raise UsageError(f"{spec} is no environment: it has no {missing[0]!r}", hint=hint)
+    if texts:
+        raise UsageError(f"{spec} is no environment: its {texts[0]} is no text", hint=hint)
+    return runtime
+
+
+def _made(factory: Factory, spec: str, options: Mapping[str, JsonValue]) -> EnvironmentRuntime:
     try:
-        runtime = factory(**options)
+        return factory(**options)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{spec} does not take its options: {error}", hint="--option NAME=VALUE") from error
-    missing = [name for name in ("name", "version", "cases", "run") if not hasattr(runtime, name)]
-    if missing:
-        raise UsageError(
-            f"{spec} is no environment: it has no {missing[0]!r}",
-            hint="trainer.env_kit.runtime.EnvironmentRuntime says what one has",
-        )
-    return runtime
+
+
+@contextmanager
+def _blamed(spec: str, what: str) -> Iterator[None]:
+    """Say of whatever an author's code raises, sys.exit() and all, that it is the author's: a UsageError."""
+    try:
+        yield
+    except (XpError, KeyboardInterrupt):  # to load a model takes long enough to be interrupted
+        raise
+    except BaseException as error:
+        message = f"{spec} {what}: {reason(error)}"
+        raise UsageError(message, hint=f"it comes from {where(error)}") from error
 
 
 def _factory(spec: str) -> Factory:
@@ -53,10 +73,10 @@ def _factory(spec: str) -> Factory:
             hint=f"installed: {names}; or MODULE:CLASS, such as my_desk:MyDesk",
         )
     point = installed.get(spec) or EntryPoint(spec, spec, GROUP)
-    try:
+    if point.pattern.match(point.value) is None:
+        raise UsageError(f"{spec} names no class", hint="MODULE:CLASS, such as my_desk:MyDesk")
+    with _blamed(spec, "cannot be imported"):
         found = point.load()
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{spec} ({point.value}) cannot be imported: {error}") from error
     if not callable(found):
         raise UsageError(f"{spec} is no class and no function", hint="MODULE:CLASS, such as my_desk:MyDesk")
     return cast("Factory", found)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from typing import TYPE_CHECKING
 
 from trainer.env_kit.aside import Aside
 from trainer.env_kit.cases import CaseBook
 from trainer.env_kit.executions import Executions, Limits
+from trainer.env_kit.foreign import reason, where
 from trainer.env_kit.intake import Intake
 from trainer.env_kit.routes import router
 from trainer.env_kit.runtime import NamesAgent, TakesInput
@@ -22,7 +23,7 @@ from trainer.remote_protocol import Health
 from trainer.web.app import make_app
 from trainer.web.keys import Access
 from trainer.web.limits import MEBIBYTE, WebLimits
-from xpstore.errors import UsageError
+from xpstore.errors import UsageError, XpError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -101,8 +102,13 @@ def health_of(runtime: EnvironmentRuntime) -> Health:
 
 @asynccontextmanager
 async def _opened(runtime: EnvironmentRuntime) -> AsyncIterator[None]:
-    if isinstance(runtime, AbstractAsyncContextManager):
-        async with runtime:
-            yield
-    else:
+    async with AsyncExitStack() as stack:
+        if isinstance(runtime, AbstractAsyncContextManager):
+            try:
+                await stack.enter_async_context(runtime)
+            except XpError:
+                raise
+            except Exception as error:
+                message = f"the environment {runtime.name} cannot be started: {reason(error)}"
+                raise UsageError(message, hint=f"it comes from {where(error)}") from error
         yield

@@ -6,16 +6,17 @@ import pytest
 
 from trainer.cli.web_log import write_log
 
-WEB = logging.getLogger("xpstore.trace.web")
+WEB, ENV = logging.getLogger("xpstore.trace.web"), logging.getLogger("xpstore.trace.env")
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was():
     root = logging.getLogger()
-    handlers, level = root.handlers[:], WEB.level
+    handlers, levels = root.handlers[:], [(log, log.level) for log in (WEB, ENV)]
     yield
     root.handlers = handlers
-    WEB.setLevel(level)
+    for log, level in levels:
+        log.setLevel(level)
 
 
 def test_warnings_are_written_without_what_moves_a_terminal(capsys):
@@ -32,4 +33,5 @@ def test_warnings_are_written_without_what_moves_a_terminal(capsys):
 def test_requests_are_written_where_they_are_asked_for(capsys):
     write_log(verbose=True)
     WEB.info("a request")
-    assert "a request" in capsys.readouterr().err
+    ENV.info("a rollout")
+    assert "a request\na rollout\n" in capsys.readouterr().err

@@ -100,6 +100,16 @@ def test_what_goes_wrong_in_a_runtime_is_the_state_of_its_rollout(make, why):
     assert done.rollout is None
 
 
+def test_a_run_that_is_not_async_is_said_to_be_one(caplog):
+    class Plain(Words):
+        def run(self, request):
+            return said(request)
+
+    with caplog.at_level("INFO", "xpstore.trace.env"):
+        assert "has to be an `async def`" in outcome(Plain()).error
+    assert "executions.py:" in caplog.text
+
+
 def test_a_snapshot_that_the_author_left_out_is_filled_in():
     runtime = Words()
     runtime.make = made(policy_snapshot_id="")

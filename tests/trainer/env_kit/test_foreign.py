@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.env_kit.foreign import MOST, reason, told
+from trainer.env_kit.foreign import MOST, reason, told, where
 from xpstore.errors import XpError
 
 SECRET = "sk-" + "a1B2" * 10
@@ -25,3 +25,10 @@ def test_one_line(error, line):
 def test_no_secret_and_not_too_much():
     assert SECRET not in told(f"bad key {SECRET}")
     assert len(told("x" * 100_000)) == MOST
+
+
+def test_the_place_is_that_of_who_raised_it():
+    with pytest.raises(ZeroDivisionError) as caught:
+        1 / 0  # noqa: B018
+    assert where(caught.value).startswith("test_foreign.py:")
+    assert where(ValueError()) == "an unknown place"

@@ -69,6 +69,21 @@ def test_a_runtime_that_is_a_context_is_open_while_the_service_is():
     assert runtime.states == ["open", "closed"]
 
 
+def test_a_runtime_that_does_not_start_is_its_authors_matter():
+    class Shut(Words):
+        async def __aenter__(self):
+            raise RuntimeError("no model")
+
+        async def __aexit__(self, *_):
+            raise AssertionError
+
+    with (
+        pytest.raises(UsageError, match="words cannot be started: RuntimeError: no model"),
+        opened(make_service(Shut())),
+    ):
+        pytest.fail("it is open")
+
+
 def test_rollouts_in_threads_get_as_many_as_run_at_once():
     class Threaded(Words):
         async def run(self, request):
