@@ -101,23 +101,24 @@ def flips_of(before: Stage | None, after: Stage | None) -> Flips:
 
 
 def bills_of(
-    loop: LoopReport, kept: Iterable[Artifact], world: str, seeds: Mapping[int, int]
+    loop: LoopReport, kept: Iterable[Artifact], world: str, seeds: Mapping[int, int | None]
 ) -> dict[str, StageBill]:
     """Return what each stage was asked for, in order; an evaluation of the same policy is billed once.
 
-    `seeds`: seed of a training trial of this run → its epoch.
+    `seeds`: seed of a trial of this run → its epoch, None where it is one of the evaluations. Where others
+    were measured in the same folder, with other seeds or cases, that is not billed here.
     """
-    commits = {stage.commit: stage.stage for stage in (loop.final, loop.baseline) if stage}
+    measured = {stage.commit: stage for stage in (loop.final, loop.baseline) if stage}
+    cases = {commit: {case.name for case in stage.by_case} for commit, stage in measured.items()}
     found: dict[str, list[Artifact]] = {}
     for artifact in kept:
-        if artifact.world != world:
+        if artifact.world != world or artifact.seed not in seeds:
             continue
-        if artifact.training:
-            name = f"train_epoch_{seeds[artifact.seed]}" if artifact.seed in seeds else ""
-        else:
-            name = commits.get(artifact.snapshot, "")
-        if name:
-            found.setdefault(name, []).append(artifact)
+        epoch = seeds[artifact.seed]
+        if epoch is not None:
+            found.setdefault(f"train_epoch_{epoch}", []).append(artifact)
+        elif artifact.rollout.case.name in cases.get(artifact.snapshot, ()):
+            found.setdefault(measured[artifact.snapshot].stage, []).append(artifact)
     return {name: _bill(found[name]) for name in stages_of(loop) if name in found}
 
 

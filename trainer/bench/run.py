@@ -116,7 +116,7 @@ async def run_bench(
         floor=floor,
         pass_hat=pass_hats_of(loop),
         flips=flips_of(loop.baseline, loop.final),
-        bills=bills_of(loop, artifacts(folder), acting.id, _training_seeds(loop, bench.loop)),
+        bills=bills_of(loop, artifacts(folder), acting.id, await _seeds(store, loop, bench.loop)),
         near_copies=data.near,
         store=str(store),
         rollouts=str(folder),
@@ -230,10 +230,15 @@ async def _floor(
     return evaluation_stage("floor_eval", BASELINE_EPOCH, measured)
 
 
-def _training_seeds(loop: LoopReport, options: LoopOptions) -> dict[int, int]:
-    """Return the seeds of this run's training trials, each with its epoch."""
-    base = int(loop.run_id, 16)
-    return {
-        seed_of(base, number, training=True): number // options.trials
+async def _seeds(store: Path, loop: LoopReport, options: LoopOptions) -> dict[int, int | None]:
+    """Return the seeds of this run's trials, each with its epoch; None = one of the evaluations."""
+    async with StoreDoor(store) as door:
+        config = await door.call(lambda location: location.config)
+    base = config.evaluation.seed if options.seed is None else options.seed
+    trials = max((stage.trials for stage in (loop.baseline, loop.final) if stage), default=0)
+    evaluated = {seed_of(base, number, training=False): None for number in range(trials)}
+    trained = {
+        seed_of(int(loop.run_id, 16), number, training=True): number // options.trials
         for number in range(options.trials * options.epochs)
     }
+    return {**evaluated, **trained}

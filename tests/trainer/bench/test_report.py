@@ -68,9 +68,9 @@ LOOP = LoopReport(
 
 
 def artifact(
-    world: str, snapshot: str, seed: int = 2, *, training: bool = False, **usage: object
+    world: str, snapshot: str, seed: int = 2, *, training: bool = False, case: str = "a", **usage: object
 ) -> Artifact:
-    rollout = Rollout(case=Case(name="a", rubric=Rubric(name="r")), metadata={"usage": usage})
+    rollout = Rollout(case=Case(name=case, rubric=Rubric(name="r")), metadata={"usage": usage})
     return Artifact(
         id="i", world=world, trial=0, seed=seed, snapshot=snapshot, training=training, rollout=rollout
     )
@@ -91,9 +91,11 @@ def test_bills_are_of_this_run_and_each_stage():
         artifact("w", "c0", 7, training=True, agent=used),
         artifact("w", "c0", 9, training=True, agent=used),  # of another run
         artifact("w", "c7", agent=used),  # of another policy
+        artifact("w", "c1", 4, agent=used),  # of another seed, or of more trials
+        artifact("w", "c1", case="z", agent=used),  # of a case that is not measured
         artifact("other", "c0", agent=used),  # of another world
     ]
-    bills = bills_of(LOOP, kept, "w", {7: 0})
+    bills = bills_of(LOOP, kept, "w", {2: None, 7: 0})
     assert list(bills) == ["baseline_eval", "train_epoch_0", "final_eval"]
     assert [bill.rollouts for bill in bills.values()] == [1, 1, 2]
     assert bills["baseline_eval"].total.model_dump() == {
@@ -107,12 +109,12 @@ def test_bills_are_of_this_run_and_each_stage():
 
 def test_a_policy_that_did_not_change_is_billed_once():
     loop = LOOP.model_copy(update={"final": AFTER.model_copy(update={"commit": "c0"})})
-    assert list(bills_of(loop, [artifact("w", "c0")], "w", {})) == ["baseline_eval"]
+    assert list(bills_of(loop, [artifact("w", "c0")], "w", {2: None})) == ["baseline_eval"]
 
 
 def test_a_service_may_say_anything_of_its_use():
     wrong = {"calls": -1, "prompt_tokens": "many", "completion_tokens": True, "cost": float("inf")}
-    bill = bills_of(LOOP, [artifact("w", "c0", agent=wrong, user="free", judge=None)], "w", {})[
+    bill = bills_of(LOOP, [artifact("w", "c0", agent=wrong, user="free", judge=None)], "w", {2: None})[
         "baseline_eval"
     ]
     assert bill.rollouts == 1
@@ -129,7 +131,10 @@ def test_the_lines_below():
         pass_hat=pass_hats_of(LOOP),
         flips=flips_of(BEFORE, AFTER),
         bills=bills_of(
-            LOOP, [artifact("w", "c0", agent={"calls": 1, "prompt_tokens": 1_500, "cost": 0.25})], "w", {}
+            LOOP,
+            [artifact("w", "c0", agent={"calls": 1, "prompt_tokens": 1_500, "cost": 0.25})],
+            "w",
+            {2: None},
         ),
         store="s",
         rollouts="r",

@@ -116,6 +116,17 @@ def test_the_same_again_runs_nothing_and_says_the_same(words: Words, url: str, t
         assert getattr(second, name) == getattr(first, name)
 
 
+def test_another_run_in_the_same_folder_has_a_bill_of_its_own(url: str, tmp_path: Path):
+    bench(tmp_path / "b", url)
+    few = BENCH.loop.model_copy(update={"eval_trials": 1, "eval_limit": 2})
+    report = bench(tmp_path / "b", url, replace(BENCH, loop=few))
+    assert [(name, bill.rollouts) for name, bill in report.bills.items()] == [
+        ("baseline_eval", 2),
+        ("train_epoch_0", 4),
+        ("final_eval", 2),
+    ]
+
+
 def test_what_was_stopped_goes_on(words: Words, url: str, tmp_path: Path):
     class Stopped(Exception):  # noqa: N818  # no error
         pass
