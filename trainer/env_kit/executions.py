@@ -197,7 +197,8 @@ class Executions:
         told = live.submitted
         try:
             self._store.put(ended, told.caller, told.key, told.digest)
-        except XpError:
+        except XpError as error:
+            trace.error("%s", error.message)
             why = "the service could not keep the rollout; its disk may be full"
             return ended.model_copy(update={"status": FAILED, "error": why, "rollout": None})
         return ended

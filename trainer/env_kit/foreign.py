@@ -21,6 +21,8 @@ def reason(error: BaseException) -> str:
 
 def where(error: BaseException) -> str:
     """Return the file and line that raised it, for the author."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}:{error.lineno}"
     frames = extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
 

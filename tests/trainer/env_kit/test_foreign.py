@@ -31,4 +31,7 @@ def test_the_place_is_that_of_who_raised_it():
     with pytest.raises(ZeroDivisionError) as caught:
         1 / 0  # noqa: B018
     assert where(caught.value).startswith("test_foreign.py:")
+    with pytest.raises(SyntaxError) as caught:
+        compile("\n1 +", "my_desk.py", "exec")
+    assert where(caught.value) == "my_desk.py:2"
     assert where(ValueError()) == "an unknown place"

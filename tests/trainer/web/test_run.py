@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -125,3 +129,40 @@ def test_what_the_lifespan_raises_is_raised_and_nothing_is_announced():
 
     with pytest.raises(RefusedError, match="served already"):
         run_app(make_app("t", [], lifespan=lifespan), "127.0.0.1", 0, has_keys=False, announce=pytest.fail)
+
+
+HANGING = """
+import asyncio, sys, time
+from trainer.web import run
+from trainer.web.app import make_app
+
+run.GRACE = 0.1
+app = make_app("t", [])
+
+@app.get("/thread")
+async def thread():
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)
+    print("hangs", flush=True)
+
+@app.get("/loop")
+async def loop():
+    print("hangs", flush=True)
+    time.sleep(3600)
+
+say = lambda url: print(url, flush=True)
+sys.exit(run.run_app(app, "127.0.0.1", 0, has_keys=False, announce=say, patience=0.1))
+"""
+
+
+@pytest.mark.parametrize("what", ["loop", pytest.param("thread", marks=pytest.mark.stress)])
+def test_with_patience_a_service_ends_whatever_hangs_in_it(what):
+    with subprocess.Popen([sys.executable, "-c", HANGING], text=True, stdout=subprocess.PIPE) as process:
+        try:
+            url = urlsplit(process.stdout.readline().strip())
+            with socket.create_connection((url.hostname, url.port)) as connection:
+                connection.sendall(f"GET /{what} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                assert process.stdout.readline() == "hangs\n"
+                process.send_signal(signal.SIGINT)
+                assert process.wait(60) == 130
+        finally:
+            process.kill()
