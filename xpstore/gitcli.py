@@ -110,6 +110,10 @@ def attempt(
             _command(args), cwd=where, input=stdin, capture_output=True, env=environment(env), check=False
         )
     except OSError as error:
+        if not where.is_dir():
+            raise RepositoryError(
+                f"the folder {where} is gone", hint="it was moved or deleted; start again where it is now"
+            ) from error
         raise RepositoryError(
             f"cannot start git in {where}: {error.strerror or error}", hint="is git installed and on PATH?"
         ) from error

@@ -31,7 +31,7 @@ def command() -> None:
     """Group; see the module's docstring."""
 
 
-@command.command("init")
+@command.command("init", short_help="Write the files that a hosting site needs.")
 @click.argument(
     "site", type=click.Choice(["github", "gitlab", "pre-commit"]), required=False, metavar="[SITE]"
 )
@@ -107,7 +107,7 @@ def _lines(planned: Sequence[Planned], *, dry_run: bool) -> Iterator[str]:
             yield from (f"    {line}".rstrip() for line in file.text.splitlines())
 
 
-@command.command("comment")
+@command.command("comment", short_help="Write a report as the one comment of a pull request.")
 @click.argument("report", metavar="REPORT")
 @json_option
 def comment_command(report: str, *, as_json: bool) -> None:

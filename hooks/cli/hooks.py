@@ -37,7 +37,7 @@ def command() -> None:
     """Group; see the module's docstring."""
 
 
-@command.command("install")
+@command.command("install", short_help="Put a small script in place for each hook.")
 @click.option("--server", is_flag=True, help="What checks pushes, in the repository that is pushed to.")
 @click.option("--hook", "only", multiple=True, type=click.Choice(_NAMES), help="Only this one; repeatable.")
 @click.option("--shared", is_flag=True, help="Also where other repositories or clones run the same files.")
@@ -80,7 +80,7 @@ def install_command(  # noqa: PLR0913  # the options of the verb
             click.echo(line)
 
 
-@command.command("uninstall")
+@command.command("uninstall", short_help="Take them out, and put back what was there.")
 @click.option("--shared", is_flag=True, help="Also where other repositories or clones run the same files.")
 @json_option
 @pass_app
@@ -99,7 +99,7 @@ def uninstall_command(app: App, *, shared: bool, as_json: bool) -> None:
     )
 
 
-@command.command("doctor")
+@command.command("doctor", short_help="Say of each hook whether it is at work.")
 @json_option
 @click.pass_context
 @pass_app

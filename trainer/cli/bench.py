@@ -20,7 +20,8 @@ JSON: {"benchmark", "domain", "service": what it says of itself, "loop": as xp t
 {"rollouts", "models": {"agent", "user", "judge": {"calls", "prompt_tokens", "completion_tokens", "cost"}}}},
 "near_copies": [what of the benchmark's split teaches what it is measured by], "store", "rollouts",
 "exit_code"}; with --dry-run {"benchmark", "domain", "service", "train_cases", "test_cases", "rollouts":
-{stage: how many at most}}
+{stage: how many at most}}.
+
 Exit code 1 where an evaluation is not whole, or no rollout could be made or learned from.
 """
 

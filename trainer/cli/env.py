@@ -62,7 +62,7 @@ def command() -> None:
     """Group; see the module's docstring."""
 
 
-@command.command("list")
+@command.command("list", short_help="Say which environments are installed.")
 @json_option
 def list_command(*, as_json: bool) -> None:
     """List what is installed: environments for xp.toml, and those that can be served.
@@ -84,7 +84,7 @@ def list_command(*, as_json: bool) -> None:
     click.echo(f"with xp env serve: {', '.join(served)}, or MODULE:CLASS")
 
 
-@command.command("serve")
+@command.command("serve", short_help="Serve an environment, installed or yours.")
 @click.argument("name")
 @click.option(
     "-o", "--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the environment."
@@ -188,7 +188,7 @@ def serve_command(  # noqa: PLR0913  # the options of the verb
     ctx.exit(run_app(service, host, port, has_keys=has_keys, announce=tell, patience=PATIENCE))
 
 
-@command.command("check")
+@command.command("check", short_help="Check that a service speaks the protocol.")
 @click.argument("url")
 @slice_options
 @click.option("-o", "--option", "given", multiple=True, metavar="NAME=VALUE", help="Goes with each rollout.")
@@ -236,7 +236,7 @@ def check_command(  # noqa: PLR0913  # the options of the verb
     ctx.exit(code)
 
 
-@command.command("cases")
+@command.command("cases", short_help="Fetch the cases of a service as JSON lines.")
 @click.argument("url")
 @slice_options
 @click.option("--limit", type=AT_LEAST_ONE, metavar="N", help="The first N cases only.")

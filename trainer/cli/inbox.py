@@ -84,7 +84,7 @@ def list_command(app: App, *, as_json: bool) -> None:
         click.echo(paint(f"  ({app.typed()} inbox retry learns from them, drop takes one out)"))
 
 
-@command.command("retry")
+@command.command("retry", short_help="Learn from rollouts that are open.")
 @click.argument("rollouts", nargs=-1, metavar="[ROLLOUT]...")
 @click.option("--branch", metavar="BRANCH", help="Where lessons go.  [default: as received, else train/live]")
 @learner_options
@@ -133,7 +133,7 @@ def retry_command(  # noqa: PLR0913  # the options of the verb
     ctx.exit(code)
 
 
-@command.command("drop")
+@command.command("drop", short_help="Take rollouts out, for a reason.")
 @click.argument("rollouts", nargs=-1, required=True, metavar="ROLLOUT...")
 @click.option("--why", required=True, metavar="TEXT", help="The reason; it goes on record.")
 @dry_run_option

@@ -1,6 +1,7 @@
-"""Give the experiences to an agent that speaks MCP, over standard input and output.
+"""Give the experiences to an agent that speaks MCP.
 
-A host such as an editor or a coding agent starts this command by itself. Tools: search_experience,
+A host such as an editor or a coding agent starts this command by itself, and speaks with it over standard
+input and output. Tools: search_experience,
 read_experience and list_experiences; the experiences are resources, too. Only what is served is given: status
 production and staging. Nothing is written, unless --report-outcome lets agents say how a task came out: then
 report_outcome puts a rollout into the inbox (see xp inbox), with what was read and at which commit.

@@ -115,7 +115,7 @@ def key_group() -> None:
     """Make, list or drop the keys that callers need."""
 
 
-@key_group.command("add")
+@key_group.command("add", short_help="Make a key, and write it once.")
 @click.argument("name")
 @click.option(
     "--for", "path", default="", metavar="DIR", help="The store of this key.  [default: the served one]"

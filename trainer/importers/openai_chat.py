@@ -62,6 +62,8 @@ def _evaluation(record: dict[str, JsonValue], score_key: str) -> RubricEvaluatio
     if score is None and passed is None:
         return None
     number = as_number(passed if score is None else score, score_key)
+    if passed is None and score_key == "score" and not 0 <= number <= 1:  # 12 of 100 would count as passed
+        raise RecordError(f"score is not between 0 and 1: {number:g} (a reward may be any number)")
     feedback = record.get("feedback") or []
     lines = tuple(str(line) for line in (feedback if isinstance(feedback, list) else [feedback]))
     return reward_evaluation(number, FORMAT, passed=passed, feedback=lines)

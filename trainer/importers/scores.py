@@ -2,7 +2,8 @@
 
 CSV has a line of headings with one of IDS (else the first column counts) and one of MARKS, or no headings and
 two columns. JSON is `{id: score}`, `{id: {"score": …}}`, a list of objects with such keys, or a report of
-SWE-bench (`resolved_ids`, `unresolved_ids`). A score is a number, true or false.
+SWE-bench (`resolved_ids`, `unresolved_ids`). A score is a number from 0 to 1, true or false: one of 87, which
+may be of 100, would count as passed, and so would 12.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class Scores:
         doubles: set[str] = set()
         for line, key, value in rows:
             score = _score(value, line)
+            if isinstance(score, Score) and not 0 <= score.value <= 1:
+                score = f"{score.value:g} is not between 0 and 1"
             if isinstance(score, str):
                 problems.append(Problem(str(path), line, f"{key!r:.100}: {score}", "score"))
             elif key in scores and (scores[key].value, scores[key].passed) != (score.value, score.passed):
@@ -170,8 +173,11 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, str, JsonValue]]:
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, str, JsonValue]]:
     try:
         value: JsonValue = json.loads(text, object_pairs_hook=_Object)
-    except (ValueError, RecursionError) as error:
+    except json.JSONDecodeError as error:
         raise UsageError(f"{path} is not JSON: {error!s:.200}", hint=_HINT) from None
+    except (ValueError, RecursionError):
+        why = "it is nested too deep, or a number in it has thousands of digits"
+        raise UsageError(f"{path} is not JSON that can be read: {why}", hint=_HINT) from None
     if isinstance(value, dict) and isinstance(value.get("resolved_ids"), list):
         for name, passed in _RESOLVED:
             ids = value.get(name)

@@ -1,4 +1,4 @@
-r"""Write the experiences as files that other programs read.
+"""Write the experiences as files that other programs read.
 
 \b
 FORMAT is one of

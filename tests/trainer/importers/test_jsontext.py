@@ -33,7 +33,7 @@ def test_json_comes_back(value):
         ('{"a": NaN}', "nan is not a number in JSON"),
         ("[-Infinity]", "inf is not a number in JSON"),
         ("1e999", "inf is not a number in JSON"),
-        ("9" * 5000, "digits"),
+        ("9" * 5000, "^a number in it has thousands of digits$"),
         ("[" * 200 + "]" * 200, "nested deeper than 100 levels"),
         ("[" * 100_000 + "]" * 100_000, "nested deeper than 100 levels"),
         ('{"a":' * 100_000, "nested deeper than 100 levels"),

@@ -49,6 +49,13 @@ def test_scores(fields, passed, score):
     assert (evaluation.passed, evaluation.score) == (passed, score)
 
 
+@pytest.mark.parametrize("score", [87, 12, -1, 1.01])
+def test_a_score_of_another_scale_is_refused_unless_it_is_said_what_passed(score):
+    with pytest.raises(RecordError, match="score is not between 0 and 1"):
+        read(record(score=score))
+    assert not read(record(score=score, passed=False)).evaluation.passed
+
+
 @pytest.mark.parametrize(
     ("fields", "name", "given"),
     [

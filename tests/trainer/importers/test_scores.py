@@ -58,6 +58,8 @@ def test_passed_or_not(tmp_path, text):
         ("id,score\na\n", 2, "'a': there is no score"),
         ("id,score\na,good\n", 2, "'a': 'good' is not a number"),
         ("id,score\na,1\na,0\n", 3, "'a' has another score in line 2: neither is taken"),
+        ("id,score\na,87\n", 2, "'a': 87 is not between 0 and 1"),
+        ('{"a": -0.5}', 0, "'a': -0.5 is not between 0 and 1"),
         ('{"a": NaN}', 0, "'a': nan is not a number"),
         ('{"a": 1e999}', 0, "'a': inf is not a number"),
         ('{"a": [1]}', 0, "'a': the score is not a number"),
@@ -84,7 +86,8 @@ def test_the_same_score_twice_is_one(tmp_path):
         ("", "no column with scores"),
         ("id,mark\na,1\n", "no column"),
         ("{", "not JSON"),
-        ("[" * 99_999, "not JSON"),
+        ("[" * 99_999, "not JSON.*nested too deep"),
+        ('{"a": ' + "9" * 5000 + "}", "not JSON.*thousands of digits$"),
     ],
 )
 def test_files_that_hold_no_scores(tmp_path, text, why):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -54,6 +55,21 @@ def test_every_verb_of_the_layout_is_installed_and_has_a_line_that_fits():
     for name, entry in verbs.items():
         assert 8 < len(summary(entry)) <= 64, name
         assert entry.load().name in {name, "command"}
+
+
+def helps(command: click.Command, ctx: click.Context, words: tuple[str, ...]):
+    """Yield the words and the help of a command and of all below it."""
+    here = click.Context(command, info_name=words[-1], parent=ctx)
+    yield " ".join(words), command.get_help(here)
+    for name, below in getattr(command, "commands", {}).items():
+        yield from helps(below, here, (*words, name))
+
+
+def test_every_help_shows_whole_lines_and_no_marks_of_its_source():
+    for verb, entry in installed().items():
+        for words, text in helps(entry.load(), click.Context(cli, info_name="xp"), (verb,)):
+            assert "\\b" not in text, words
+            assert not re.search(r"[a-z]\.\.\.$", text, re.MULTILINE), words
 
 
 def test_help_groups_verbs_and_imports_none_of_them(plug_in, capsys):
