@@ -47,7 +47,7 @@ def test_paths_are_literal(tmp_path: Path) -> None:
 def test_failures_say_what_and_where(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match=r"git rev-parse failed in .*: not a git repository"):
         gitcli.run(tmp_path, ["rev-parse", "HEAD"])
-    with pytest.raises(RepositoryError, match="the folder .*missing is gone") as gone:
+    with pytest.raises(RepositoryError, match=r"the folder .*missing is gone") as gone:
         gitcli.run(tmp_path / "missing", ["version"])
     assert "PATH" not in gone.value.hint
     assert gitcli.attempt(tmp_path, ["rev-parse", "HEAD"]).code == 128

@@ -19,7 +19,7 @@ makes a store of such files again.
 
 JSON: {"format", "ref", "commit", "output", "experiences": [name], "written": [path], "unchanged": [path],
 "removed": [path], "left_out": {experience: why}}
-"""
+"""  # noqa: D301  # a real backspace: what follows keeps its lines
 
 from __future__ import annotations
 
