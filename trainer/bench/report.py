@@ -136,8 +136,10 @@ def closing_lines(report: BenchReport) -> Iterator[str]:
     if report.floor and report.floor.accuracy is not None:
         floor = report.floor
         yield f"do-nothing floor: {floor.accuracy:.2%} ({floor.passed}/{floor.n})"
+    stages = stages_of(report.loop)
     for name, hats in report.pass_hat.items():
-        yield f"{name} " + " ".join(f"pass^{k}={value:.2%}" for k, value in hats.items())
+        sign = ">=" if stages[name].failures else "="  # what was not scored might have passed
+        yield f"{name} " + " ".join(f"pass^{k}{sign}{value:.2%}" for k, value in hats.items())
     if report.loop.baseline and report.loop.final:
         flips = report.flips
         yield f"cases better: {len(flips.better)}, worse: {len(flips.worse)}, the same: {flips.same}"

@@ -36,7 +36,14 @@ from typing import TYPE_CHECKING
 import click
 
 from trainer.cli.learner import learner_options, take_choice
-from trainer.cli.running import AT_LEAST_ONE, TRIALS, Stages, running_options, write_report
+from trainer.cli.running import (
+    AT_LEAST_ONE,
+    TRIALS,
+    Stages,
+    check_report,
+    running_options,
+    write_report,
+)
 from xpstore.cli.app import App, dry_run_option, json_option, pass_app
 from xpstore.cli.output import emit, note, paint
 from xpstore.errors import UsageError
@@ -117,7 +124,7 @@ def tau2(
     if dry_run:
         _preview(given, choice, as_json=as_json)
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_room(app, folder)
     report = _run(folder, given, choice, quiet=as_json)
     answer = {**report.model_dump(mode="json"), "exit_code": report.exit_code}
     write_report(app, str(folder / REPORT), answer)
@@ -127,6 +134,28 @@ def tau2(
         for line in _closing(report, folder):
             click.echo(line)
     ctx.exit(report.exit_code)
+
+
+def _make_room(app: App, folder: Path) -> None:
+    """Make the folder. Raises UsageError where what is paid for could not be kept in it."""
+    from tempfile import TemporaryFile
+
+    from trainer.bench.artifacts import EVAL, TRAIN
+    from trainer.bench.run import ROLLOUTS
+
+    try:
+        for kind in (TRAIN, EVAL):
+            (folder / ROLLOUTS / kind).mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder / ROLLOUTS / kind):
+                pass
+        check_report(app, str(folder / REPORT))
+        for file in (folder / LOG, folder / REPORT):
+            if file.exists():
+                file.open("ab").close()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {error.filename or folder}: {error.strerror}", hint="name another directory"
+        ) from error
 
 
 def _check(given: Mapping[str, object], choice: ModelChoice | None) -> None:

@@ -150,6 +150,25 @@ def test_the_lines_below():
     assert list(stages_of(LOOP)) == ["baseline_eval", "train_epoch_0", "final_eval"]
 
 
+def test_a_pass_rate_with_trials_that_were_not_scored_is_a_lower_bound():
+    failure = TrialFailure(case="c", name="a", trial=0, seed=0, stage="execute", error="gone")
+    loop = LOOP.model_copy(update={"baseline": BEFORE.model_copy(update={"failures": (failure,)})})
+    report = BenchReport(
+        benchmark="tau2",
+        domain="a",
+        service={},
+        loop=loop,
+        floor=None,
+        pass_hat={"baseline_eval": {1: 0.5}, "final_eval": {1: 0.5}},
+        flips=flips_of(None, None),
+        bills={},
+        store="s",
+        rollouts="r",
+    )
+    lines = list(closing_lines(report))
+    assert lines[:2] == ["baseline_eval pass^1>=50.00%", "final_eval pass^1=50.00%"]
+
+
 def test_a_floor_that_is_not_whole_is_no_success():
     failure = TrialFailure(case="c", name="a", trial=0, seed=0, stage="execute", error="gone")
     floor = stage("floor_eval", "c0", ("a", 0, 1), failures=(failure,))

@@ -19,10 +19,15 @@ FEW = ("--trials", "1", "--train-limit", "2", "--eval-limit", "2", "--seed", "1"
 
 
 @pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def words() -> Words:
+    runtime = Words()
+    runtime.name = "tau2"
+    return runtime
+
+
+@pytest.fixture
+def url(words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.chdir(tmp_path)
-    words = Words()
-    words.name = "tau2"
     with serving(make_service(words)) as address:
         yield address
 
@@ -46,6 +51,20 @@ def test_it_writes_the_lines_and_the_report(url: str, tmp_path: Path, capsys: py
     assert again["loop"]["run_id"] == report["loop"]["run_id"]
     assert again["pass_hat"] == report["pass_hat"] == {"baseline_eval": {"1": 1.0}, "final_eval": {"1": 1.0}}
     assert again["exit_code"] == 0
+
+
+@pytest.mark.parametrize("blocked", ["b", "b/rollouts", "b/rollouts/eval", "b/report.json", "b/service.log"])
+def test_what_could_not_be_kept_is_not_run(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: Words, blocked: str
+):
+    (tmp_path / blocked).parent.mkdir(parents=True, exist_ok=True)
+    if blocked.endswith(("json", "log")):
+        (tmp_path / blocked).mkdir()
+    else:
+        (tmp_path / blocked).touch()
+    assert run(["bench", "tau2", "b", "--url", url, *FEW]) == 2
+    assert "error: cannot write" in capsys.readouterr().err
+    assert not words.requests
 
 
 def test_a_dry_run_counts_and_leaves_nothing(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
