@@ -105,6 +105,7 @@ class PageIndex:
         try:
             hits = self._index.rank(query, limit, tags)
         except DamagedIndexError:
+            self._index.close()
             self._index = self.indexed()
             hits = self._index.rank(query, limit, tags)
         return [(self._experience(hit.name), hit.score) for hit in hits]
@@ -143,7 +144,12 @@ class _Shelf:
         if len(page_index) < FEW:
             return None
         try:
-            return self._followed(Index.open(self._path, self._head), page_index)
+            found = Index.open(self._path, self._head)
+            try:
+                return self._followed(found, page_index)
+            except DamagedIndexError:
+                found.close()
+                raise
         except DamagedIndexError:
             index = page_index.indexed()
             with suppress(DamagedIndexError):  # read-only, or a full disk
@@ -159,9 +165,16 @@ class _Shelf:
             try:
                 index.change(gone, page_index.documents(sorted(new)))
             except DamagedIndexError:  # read-only, or another process is at it
-                index = index.copy()
+                index = _taken(index)
                 index.change(gone, page_index.documents(sorted(new)))
         return index
+
+
+def _taken(index: Index) -> Index:
+    """Return a copy in memory; the file is let go."""
+    copy = index.copy()
+    index.close()
+    return copy
 
 
 def _document(key: str, name: str, found: Experience | str) -> Document:

@@ -95,8 +95,12 @@ class Index:
         with _whole():
             connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1)
             known = "SELECT head FROM about WHERE head = ?"
-            if connection.execute(known, (head,)).fetchone() is not None:
-                return cls(connection)
+            try:
+                if connection.execute(known, (head,)).fetchone() is not None:
+                    return cls(connection)
+            except sqlite3.Error:
+                connection.close()
+                raise
             connection.close()
             raise DamagedIndexError("another version")
 
@@ -127,6 +131,10 @@ class Index:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
         self._db.close()
 
     def add(self, documents: Iterable[Document]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from xpstore import derived, page_index, snapshot
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.location import Location
 from xpstore.page_index import PageIndex
+from xpstore.search import Index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,23 +133,38 @@ def test_few_pages_leave_no_index(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [0, 100, 5000, 9000])
 def test_a_damaged_index_is_made_anew(place: Path, keep: int) -> None:
-    new_process(place)
+    new_process(place).__exit__()
     whole = file(place).read_bytes()
     file(place).write_bytes(whole[:keep] + bytes(len(whole) - keep))
     assert same_as_in_memory(place)
 
 
 def test_damage_that_a_query_finds(place: Path) -> None:
-    new_process(place)
-    with sqlite3.connect(file(place)) as db:
+    new_process(place).__exit__()
+    with closing(sqlite3.connect(file(place))) as db, db:
         db.execute("UPDATE docs_data SET block = x'00' WHERE id > 10")
     assert same_as_in_memory(place)
 
 
+def test_an_index_that_cannot_be_used_is_let_go(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new_process(place).__exit__()
+    opened, closed = [], []
+    connect, close = sqlite3.connect, Index.close
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: opened.append(connect(*a, **k)) or opened[-1])
+    monkeypatch.setattr(Index, "close", lambda index: closed.append(index) or close(index))
+    put(place, **dict.fromkeys(TEXTS), **{f"other-{n}": f"refund {n}" for n in range(9)})
+    with new_process(place):  # most is new: the one in the file is not followed
+        assert len(closed) == 1
+    file(place).write_bytes(b"no database")
+    opened.clear()
+    with new_process(place), pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
+
+
 def test_while_another_process_writes(place: Path) -> None:
-    new_process(place)
+    new_process(place).__exit__()
     put(place, new="A refund is new.")
-    with sqlite3.connect(file(place)) as db:
+    with closing(sqlite3.connect(file(place))) as db, db:
         db.execute("BEGIN IMMEDIATE")
         assert same_as_in_memory(place)
         db.rollback()
@@ -165,10 +182,10 @@ def test_where_nothing_can_be_written(place: Path, monkeypatch: pytest.MonkeyPat
 
 def test_what_git_no_longer_has_is_not_kept(place: Path) -> None:
     put(place, private="password hunterxyz")
-    new_process(place)
+    new_process(place).__exit__()
     git(place, "reset", "-q", "--hard", "HEAD~1")
     git(place, "reflog", "expire", "--expire=now", "--all")
     git(place, "gc", "-q", "--prune=now")
     assert b"hunterxyz" in file(place).read_bytes()
-    new_process(place)
+    new_process(place).__exit__()
     assert b"hunterxyz" not in file(place).read_bytes()

@@ -31,6 +31,7 @@ def test_only_what_is_served_is_there(loc):
         with pytest.raises(NotFoundError):
             shelf.read(loc, name)
     assert "Ask for the receipt." in shelf.read(loc, "refund").text
+    shelf.close()
 
 
 def test_every_answer_is_of_the_branch_as_it_is(loc):
@@ -45,6 +46,7 @@ def test_every_answer_is_of_the_branch_as_it_is(loc):
     assert shelf.catalogue(loc).changed_from(before) == {"refund", "exchange", "credit"}
     git(loc.repo.place, "commit", "-q", "--allow-empty", "-m", "Nothing")
     assert shelf.catalogue(loc).commit != commit
+    shelf.close()
 
 
 def test_a_commit_that_is_pinned_stays(loc):
