@@ -5,6 +5,7 @@ Every test task has canaries in all of its labels; what the models see and all t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from typing import TYPE_CHECKING
@@ -12,11 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.tau2_desk import Desk
-from tests.tau2_world import World, load
+from tests.tau2_world import AGENT, USER, World, load
 from trainer.bench.artifacts import artifacts
 from trainer.components.session_commit import session_messages
+from trainer.env_kit.runtime import CaseQuery, RolloutRequest
+from trainer.environments.tau2 import guard
+from trainer.environments.tau2.runtime import make
+from xpstore.experience import ExperienceSet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.llm_server import LlmServer
@@ -82,3 +88,53 @@ def test_labels_of_a_test_are_nowhere(desk: Desk, *, labels: bool):
         [session_messages(a.rollout, a.rollout.evaluation) for a in kept], ensure_ascii=False, default=str
     )
     assert CANARY not in sessions
+
+
+def leaves(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from leaves(each)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+@pytest.mark.usefixtures("tau2_here")
+@pytest.mark.parametrize("domain", ["airline", "retail", "telecom"])
+def test_what_the_labels_say_and_nothing_else_does_is_nowhere(models: LlmServer, domain: str):
+    """By their own values, without canaries: an agent that asks for nothing is told nothing."""
+    runtime = make({"agent_model": "m", "agent_base_url": models.url}, {})
+    models.on(USER, lambda seen: "###STOP###" if seen.messages[2:] else "Hello there.")
+    models.on(AGENT, "I see.")
+    policy = policy_of(domain)
+    searched = 0
+    for case in runtime.cases(CaseQuery(domain=domain, split="test"))[:10]:
+        task = runtime.tasks(domain).task_of(case)
+        criteria = task["evaluation_criteria"]
+        said = json.dumps(task["user_scenario"], ensure_ascii=False) + policy
+        labels = [a["arguments"] for a in criteria["actions"] or []]
+        labels += [criteria.get("nl_assertions"), criteria.get("communicate_info")]
+        secrets = {text for text in leaves(labels) if len(text) >= 5 and text not in said}
+        searched += len(secrets)
+        first = len(models.requests)
+        request = RolloutRequest(
+            case=case,
+            experiences=ExperienceSet(root_uri="e", snapshot_id="c"),
+            snapshot_id="c",
+            seed=3,
+            training=False,
+            options={},
+            metadata={},
+        )
+        rollout = asyncio.run(runtime.run(request))
+        asked = [seen.body["messages"] for seen in models.requests[first:]]
+        assert len(asked) == 3
+        told = json.dumps([asked, rollout.model_dump(mode="json")], ensure_ascii=False)
+        assert [secret for secret in secrets if secret in told] == []
+    assert searched
+
+
+def policy_of(domain: str) -> str:
+    guard.check_here()
+    from tau2.registry import registry  # noqa: PLC0415  # only where tau2 is
+
+    return str(registry.get_env_constructor(domain)().get_policy())
