@@ -60,10 +60,10 @@ $(OPENVIKING):
 # tau2-bench, in an environment of its own: its service runs there, and so do the tests that look inside of it.
 TAU2 := .venv-tau2
 TAU2_PARTS := loguru deepdiff addict PyYAML toml docstring-parser python-dotenv pandas 'litellm>=1.80.15,<1.82.7' \
-              tenacity psutil fastapi uvicorn hypothesis 'pytest>=8'
+              tenacity psutil fastapi uvicorn hypothesis 'pytest>=8' pytest-xdist
 
 tau2: $(STAMP) tau2-parts
-	$(TAU2)/bin/python -m pytest -m tau2 tests/tau2 tests/trainer/environments/tau2
+	$(TAU2)/bin/python -m pytest -n 2 -m tau2 tests/tau2 tests/trainer/environments/tau2
 
 tau2-parts: $(TAU2)/.installed
 
