@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from xpstore.cli.verbs import installed
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,3 +97,19 @@ def test_the_documents_that_it_links_are_there():
 def test_the_test_command_is_what_ci_runs():
     assert "make test" in README
     assert "make test" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_commands_that_are_shown_and_not_run_have_the_options_that_they_name():
+    lines = re.findall(r"^    xp (.+)$", README, re.MULTILINE)
+    lines += re.findall(r"`xp ([^`…]+ [^`…]+)`", README)
+    assert len(lines) > 30
+    for line in lines:
+        words = shlex.split(line.split("  ")[0].split(" # ")[0].split(" > ")[0])
+        if words[0] == "-C":
+            continue
+        command: click.Command = installed()[words.pop(0)].load()
+        while isinstance(command, click.Group) and words and words[0] in command.commands:
+            command = command.commands[words.pop(0)]
+        context = click.Context(command)
+        words += ["VALUE"] if words and words[-1].startswith("-") else []  # prose names an option alone
+        command.make_parser(context).parse_args(words)  # raises NoSuchOption
