@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from trainer.domain import Rollout
+from trainer.domain import READ, Rollout
 from trainer.environments.tau2.job import Clock, Job
 from trainer.environments.tau2.messages import conversation_of
 from trainer.environments.tau2.reading import Reader
@@ -146,6 +146,7 @@ class Tau2RolloutExecutor:
                 "callers": dict(talk.callers),
                 "iterations": talk.iterations,
                 "memory": ", ".join(simulated.recalled),
+                READ: list(simulated.recalled),
                 "agent": agent if agent == DO_NOTHING else self._settings.agent.model,
                 "usage": self._usage(simulated),
             },

@@ -12,6 +12,7 @@ from trainer.environments.tau2.executor import Tau2RolloutExecutor
 from trainer.environments.tau2.job import Job, Simulated, Use
 from trainer.environments.tau2.scoring import InfrastructureError
 from trainer.environments.tau2.settings import Tau2Settings, settings_of
+from trainer.uses import read_in
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
 
@@ -68,6 +69,7 @@ def test_a_simulation_becomes_a_rollout():
     assert rollout.metadata["trial"] == 3
     assert "options" not in rollout.metadata
     assert rollout.metadata["memory"] == "bags"
+    assert read_in(rollout) == {"bags"}
     assert rollout.metadata["usage"]["agent"]["cost"] == 10.0
     assert not [secret for secret in SECRETS if secret in rollout.model_dump_json()]
     [job] = fake.jobs
