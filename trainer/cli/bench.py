@@ -10,7 +10,8 @@ The same command goes on where one was stopped; nothing that is kept is run agai
 
 Next to the accuracy stand what an agent scores that does nothing, pass^k (the chance that k attempts all
 pass), the cases that came out better or worse, and what the models were asked for. Trials that could not be
-scored are infrastructure: in no accuracy, and in pass^k as attempts that did not pass.
+scored are infrastructure: in no accuracy, and in pass^k as attempts that did not pass, which is then a lower
+bound (>=).
 
 --train-labels lets the learner know what a perfect agent does in training cases. No label of a test leaves
 the service, and no agent is shown one.
