@@ -27,6 +27,7 @@ def test_who_called_stays_and_one_id_is_two_calls():
         ("assistant", "cancel", "Error: no", "error"),
         ("user", "look_at_phone", "4 bars", "completed"),
     ]
+    assert [call.tool_name for call in rollout.calls] == ["cancel"]
     assert "raw_data" not in rollout.model_dump_json()
 
 
