@@ -1,4 +1,4 @@
-"""Spans of OpenInference and of OpenTelemetry's GenAI conventions, in the forms in which they are written down.
+"""Spans of OpenInference and of OpenTelemetry's GenAI conventions, in the forms in which they are kept.
 
 These are the SDK's JSON, what Phoenix gives (nested, or a table with dotted columns), and OTLP. `…_messages`
 reads their attributes, `…_trace` makes rollouts of them.
@@ -6,7 +6,7 @@ reads their attributes, `…_trace` makes rollouts of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,8 @@ _LEVELS = 16  # of keys within keys; the longest known has eleven
 _OPAQUE = frozenset({"arguments", "value", "messages", "metadata", "result", "system_instructions"})
 """Below these keys stands what tools and users wrote: nothing in it is a key of ours."""
 _READ = frozenset(
-    "llm input output tool tool_call session openinference gen_ai eval evaluations annotations trace".split()
+    ("llm", "input", "output", "tool", "tool_call", "session", "openinference", "gen_ai", "eval")
+    + ("evaluations", "annotations", "trace")
 )
 _KINDS = {
     "chat": "LLM",
@@ -57,11 +58,11 @@ class Span:
     end: int
     is_error: bool
     error: str
-    attributes: Object = field(hash=False)
+    attributes: Object
     """Nested; only what `_READ` names."""
-    events: tuple[tuple[str, Object], ...] = field(default=(), hash=False)
+    events: tuple[tuple[str, Object], ...] = ()
     """Name and attributes, nested."""
-    annotations: tuple[Object, ...] = field(default=(), hash=False)
+    annotations: tuple[Object, ...] = ()
     """Those that stand beside the attributes."""
 
 

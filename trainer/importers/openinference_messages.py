@@ -1,4 +1,4 @@
-"""What the spans of models and tools say, as chat messages in OpenAI's form; whatever is broken is left out."""
+"""What the spans of models and tools say, as chat messages in OpenAI's form; what is broken is left out."""
 
 from __future__ import annotations
 
@@ -82,6 +82,12 @@ def tool_run(span: Span) -> ToolRun:
         span=span.id,
         start=span.start,
     )
+
+
+def is_cut(span: Span) -> bool:
+    """Say whether messages stand in one text that is not whole: it was too long to be kept."""
+    places = (value_at(span.attributes, "gen_ai", way, "messages") for way in ("input", "output"))
+    return any(isinstance(told, str) and told and not _list(told) for told in places)
 
 
 def arguments_of(value: JsonValue) -> JsonValue:
