@@ -22,10 +22,18 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 120.0
 """Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
-MOST_SILENT = 3
-"""Requests in a row, each alone under way, without an answer in time: then the endpoint is greeted."""
+QUOTA_PAUSE = 20.0
+"""Seconds before the next attempt where a request that was alone is one too many, and nothing is said of when
+to come back; then twice as many, then four times. Most quotas are those of a minute."""
+MOST_AWAY = 16
+"""Times that a request is turned away because of others before it is its own failure."""
+MOST_UNHEARD = 3
+"""Requests in a row, each alone under way, without an answer in time, or turned away: then the endpoint is
+greeted."""
 REST = 120.0
-"""Seconds for which an endpoint that is not there is left alone; then it is greeted again."""
+"""Seconds for which an endpoint that has no answers is left alone; then it is greeted again."""
+_FOR_ALL = frozenset({429, 503})
+"""Statuses with which an endpoint says when anybody may come back, and not only this request."""
 Read = TypeVar("Read")
 
 
@@ -65,18 +73,26 @@ class AttemptError(Exception):
 
     @property
     def is_turned_away(self) -> bool:
-        """Whether there were too many requests; where it is said when to come back, that is better."""
-        return self._status == 429 and not self._wait
+        """Whether there were too many requests."""
+        return self._status == 429
 
-    def pause(self, attempt: int) -> float | None:
-        """Return the seconds to wait before the next attempt; None where there is no use in one.
+    @property
+    def away(self) -> float:
+        """Return the seconds for which the endpoint asks everybody to stay away; 0 where it does not."""
+        return (self._wait or 0.0) if self._status in _FOR_ALL else 0.0
+
+    def pause(self, attempt: int, *, alone: int = 0) -> float | None:
+        """Return the seconds to wait after the attempt of this number; None where there is no use in another.
 
         Those that failed together do not come back together: never earlier than the endpoint asks for, and
-        up to a quarter later than the first.
+        up to a quarter later than the first. `alone`: requests in a row that found
+        no room though no other was under way, this one included.
         """
         if self._final or (self._wait is not None and self._wait > LONGEST_WAIT):
             return None
-        usual = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
+        if self.is_turned_away and self._wait is None and alone:
+            return QUOTA_PAUSE * 2.0 ** min(alone - 1, 2) * random.uniform(1, 1.25)  # noqa: S311
+        usual = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
         return usual if not self._wait else self._wait + usual / 4
 
     def error(self, attempts: int) -> ChatError:
@@ -101,20 +117,20 @@ class Attempts:
         self._greet = greet
         self._gone: AttemptError | None = None
         self._greet_at = math.inf
-        self._silent = 0
+        self._unheard = 0
 
     async def until_answered(self, attempt: Callable[[], Awaitable[Read]]) -> tuple[Read, int]:
         """Attempt until there is an answer, or it has failed as often as it may; return the attempts too.
 
-        What fails because others were under way is not the request's own failure, as often as their number
-        can be halved. The slot is free while it waits. An endpoint that has refused the key is not asked
-        again; nor, for a while, one that answers nothing, not even a greeting. Raises ChatError.
+        What fails because others were under way is not the request's own failure, for a number of times.
+        The slot is free while it waits; where the endpoint says when to come back, all wait. An endpoint that
+        has refused the key is not asked again; nor, for a while, one that answers nothing, not even a
+        greeting, or that asks to wait for longer than anybody would. Raises ChatError.
         """
-        clock = asyncio.get_running_loop().time
         own = crowded = 0
         while True:
             async with self._slots.one() as slot:
-                if self._gone and clock() >= self._greet_at:
+                if self._gone and _now() >= self._greet_at:
                     await self._look(self._gone)
                 if self._gone:
                     raise self._gone.error(own + crowded or 1)
@@ -122,29 +138,36 @@ class Attempts:
                     answer = await attempt()
                 except AttemptError as error:
                     await self._see_whether_it_is_there(error, slot)
-                    is_crowded = self._is_crowded(error, slot) and crowded < self._slots.halvings
+                    is_crowded = self._is_crowded(error, slot, crowded)
                     own, crowded = own + (not is_crowded), crowded + is_crowded
-                    pause = error.pause(own + crowded - 1)
+                    pause = error.pause(own + crowded, alone=self._unheard if slot.is_alone else 0)
+                    if pause and (error.away or (error.is_turned_away and slot.is_alone)):
+                        self._slots.close(pause)
                     if pause is None or own > self._settings.retries:
                         raise error.error(own + crowded) from None
                 else:
-                    self._silent = 0
+                    self._unheard = 0
                     self._slots.answered()
                     return answer, own + crowded + 1
             await asyncio.sleep(pause)
 
-    def _is_crowded(self, error: AttemptError, slot: Slot) -> bool:
-        """Return whether an attempt failed because of others under way, and have fewer of them then."""
+    def _is_crowded(self, error: AttemptError, slot: Slot, before: int) -> bool:
+        """Return whether an attempt failed because of others under way, and have fewer of them then.
+
+        `before`: how often it was so.
+        """
         if error.is_silence:
-            return self._slots.timed_out(slot)
-        return error.is_turned_away and self._slots.turned_away(slot)
+            return self._slots.timed_out(slot) and before < self._slots.halvings
+        return error.is_turned_away and self._slots.turned_away(slot) and before < MOST_AWAY
 
     async def _see_whether_it_is_there(self, error: AttemptError, slot: Slot) -> None:
         if error.is_denial:
             self._gone = error
-        self._silent = self._silent + slot.is_alone if error.is_silence else 0
-        if self._silent >= MOST_SILENT:
-            self._silent = 0
+        if error.away > LONGEST_WAIT:
+            self._gone, self._greet_at = error, _now() + error.away
+        is_unheard = error.is_silence or error.is_turned_away
+        self._unheard = self._unheard + slot.is_alone if is_unheard else 0
+        if is_unheard and slot.is_alone and self._unheard % MOST_UNHEARD == 0:
             await self._look(error)
 
     async def _look(self, error: AttemptError) -> None:
@@ -155,10 +178,17 @@ class Attempts:
         try:
             await self._greet()
         except AttemptError as none:
-            if none.is_silence:
-                self._gone, self._greet_at = error, asyncio.get_running_loop().time() + REST
+            if none.is_silence or none.is_turned_away:
+                self._gone, self._greet_at = error, _now() + REST
                 return
+        except BaseException:  # cancelled: the next one greets it
+            self._greet_at = _now()
+            raise
         self._gone = None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def seconds_of(header: str) -> float | None:

@@ -3,8 +3,9 @@
 As TCP finds out what a connection bears (RFC 5681), with the rate of answers as a second opinion. It begins
 with a few and sends one more after every answer, up to the number that would all be answered in time at the
 rate of late, even if they waited in line. Where a request that waited in line is not answered in time, or
-where a 429 names no time, half as many are sent from then on, and one more after ever more answers; where its
-turn was near, one less. Requests that went out together lower the number once.
+where a 429 says that there were too many, half as many are sent from then on, and one more after ever more
+answers; where its turn was near, one less. Requests that went out together lower the number once. Where the
+endpoint says when to come back, nobody goes there before.
 
 So a server that answers one question at a time gets a line in which none waits too long, one that answers
 many at a time is sent all that the settings allow, and a question that hangs by itself slows nobody down.
@@ -32,6 +33,9 @@ SAFE = 0.75
 """The part of the time allowed that a line may take."""
 MOST_PATIENCE = 16
 """Times as many answers are waited for before one more is sent; it doubles with every time that failed."""
+
+LEAST = 0.001
+"""Seconds; a timer may be early by as much as a clock can tell apart."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +68,7 @@ class Slots:
         self._count = 0
         self._late: deque[float] = deque(maxlen=COUNTED)
         self._begun = math.nan
+        self._closed_until = -math.inf
         self._under_way: set[Slot] = set()
         self._turns = Turns(self._given, lambda _, slot: self._release(slot))
 
@@ -88,6 +93,10 @@ class Slots:
     async def one(self) -> AsyncIterator[Slot]:
         """Wait for a slot, in the order of asking; within it one request may be under way."""
         slot = await self._turns.wait(None)
+        while (seconds := self._closed_until - _now()) > 0:
+            self._release(slot)
+            await asyncio.sleep(max(seconds, LEAST))
+            slot = await self._turns.wait(None)
         try:
             yield slot
         finally:
@@ -102,6 +111,11 @@ class Slots:
             wanted = self._limit * min(2**self._halved, MOST_PATIENCE) if self._era else 1
             if self._credit >= wanted and self._limit < min(self._most, int(self._bearable())):
                 self._limit, self._credit = self._limit + 1, 0
+
+    def close(self, seconds: float) -> None:
+        """Let no request out for so long; those that are under way go on."""
+        with self._turns.lock:
+            self._closed_until = max(self._closed_until, _now() + seconds)
 
     def turned_away(self, slot: Slot) -> bool:
         """Say that the endpoint had no room for a request. Return whether fewer at once may help."""

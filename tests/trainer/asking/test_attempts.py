@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import partial
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests import virtual_clock
 from trainer.asking import attempts
@@ -74,11 +79,11 @@ class Endpoint:
 
 def run(endpoint: Endpoint, requests: int, parallel: int = 16, retries: int = 2):
     """Make requests, as many at once as a run has questions open; return results, slots and seconds."""
-    settings = LlmSettings(parallel=parallel, retries=retries, timeout=LIMIT)
+    given_settings = LlmSettings(parallel=parallel, retries=retries, timeout=LIMIT)
     slots = Slots(parallel, LIMIT)
 
     async def all_of_them() -> tuple[list, float]:
-        tries, gate = Attempts(settings, slots, endpoint.greet), asyncio.Semaphore(parallel)
+        tries, gate = Attempts(given_settings, slots, endpoint.greet), asyncio.Semaphore(parallel)
 
         async def one(number: int) -> object:
             async with gate:
@@ -188,6 +193,170 @@ def test_an_endpoint_that_turns_away_what_is_too_much_is_sent_less(most):
     assert slots.fewest is not None
 
 
+@dataclass
+class Quota:
+    """Takes so many requests in each window of time, and turns the others away."""
+
+    count: int
+    window: float
+    says_when: bool
+    asked: int = 0
+    greeted: int = 0
+    _taken: Counter = field(default_factory=Counter)
+
+    async def request(self, number: int) -> int:
+        now = asyncio.get_running_loop().time()
+        at = now // self.window
+        self.asked += 1
+        self._taken[at] += 1
+        if self._taken[at] > self.count:
+            wait = float(math.ceil((at + 1) * self.window - now)) if self.says_when else None
+            raise AttemptError("http", "answered 429", status=429, wait=wait)
+        await asyncio.sleep(1)
+        return number
+
+    async def greet(self) -> None:
+        self.greeted += 1
+        await self.request(-1)
+
+
+@pytest.mark.parametrize("says_when", [True, False])
+@pytest.mark.parametrize(("count", "window"), [(1, 1), (2, 1), (20, 5), (3, 20), (1, 20), (10, 60), (60, 60)])
+def test_a_quota_loses_nothing_and_is_used(count, window, says_when):
+    endpoint = Quota(count, window, says_when)
+    results, _, took = run(endpoint, 100)
+    assert results == list(range(100))
+    assert endpoint.asked <= 100 + 1.5 * 100 * window / took + 50 + 100 / count
+    assert took <= 1.5 * (100 / count * window + 60)
+
+
+@pytest.mark.parametrize("says_when", [True, False])
+@pytest.mark.parametrize("parallel", [1, 16])
+def test_an_endpoint_that_turns_everybody_away_is_given_up_soon(says_when, parallel):
+    endpoint = Quota(0, 60, says_when)
+    results, _, took = run(endpoint, 1_000, parallel)
+    assert {r.message.partition(" (")[0] for r in results} == {"answered 429"}
+    assert endpoint.asked <= 30
+    assert took <= 7 * 60
+
+
+@pytest.mark.parametrize("parallel", [1, 16])
+def test_one_question_that_is_too_much_for_a_quota_is_its_own_failure(parallel):
+    endpoint = Endpoint(1)
+
+    async def request(number: int) -> int:
+        if number == 3:
+            raise AttemptError("http", "answered 429: too large", status=429, wait=2.0)
+        return await Endpoint.request(endpoint, number)
+
+    endpoint.request = request
+    results, _, _ = run(endpoint, 300, parallel)
+    assert [n for n, r in enumerate(results) if isinstance(r, ChatError)] == [3]
+
+
+def test_an_endpoint_that_asks_for_hours_is_asked_once_by_those_under_way():
+    asked = []
+
+    async def request() -> None:
+        asked.append(1)
+        raise AttemptError("http", "answered 429", status=429, wait=3_600.0)
+
+    async def all_of_them() -> list:
+        tries = Attempts(LlmSettings(parallel=4), Slots(4, LIMIT))
+        return await asyncio.gather(
+            *(tries.until_answered(request) for _ in range(50)), return_exceptions=True
+        )
+
+    assert {r.hint for r in virtual_clock.run(all_of_them())} == {
+        "it asks to wait for 3600 s; run it again then"
+    }
+    assert len(asked) <= 4
+
+
+def test_nobody_comes_before_the_time_that_the_endpoint_says():
+    came = []
+
+    async def request(number: int) -> None:
+        came.append(asyncio.get_running_loop().time())
+        if number == 0 and len(came) == 1:
+            raise AttemptError("http", "answered 503", status=503, wait=30.0)
+
+    async def all_of_them() -> None:
+        tries = Attempts(LlmSettings(parallel=1), Slots(1, LIMIT))
+        await asyncio.gather(*(tries.until_answered(partial(request, n)) for n in range(5)))
+
+    virtual_clock.run(all_of_them())
+    assert came[0] == 0
+    assert min(came[1:]) >= 30
+
+
+def test_who_is_cancelled_while_it_greets_leaves_the_greeting_to_the_next():
+    endpoint = Endpoint(1, is_dead=True)
+
+    async def days() -> int:
+        tries = Attempts(LlmSettings(parallel=1, timeout=LIMIT), Slots(1, LIMIT), endpoint.greet)
+        ask = partial(tries.until_answered, partial(endpoint.request, 1))
+        with pytest.raises(ChatError):
+            await ask()
+        await asyncio.sleep(attempts.REST)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(ask(), LIMIT / 2)
+        endpoint.is_dead = False
+        return (await ask())[0]
+
+    assert virtual_clock.run(days()) == 1
+
+
+ENDS = {
+    "answer": None,
+    "late": AttemptError("timeout", "did not answer"),
+    "full": AttemptError("http", "answered 429", status=429),
+    "later": AttemptError("http", "answered 429", status=429, wait=7.0),
+    "down": AttemptError("http", "answered 503", status=503, wait=3.0),
+    "broken": AttemptError("connection", "was reset"),
+    "wrong": AttemptError("http", "answered 400", status=400, final=True),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.integers(1, 5), st.integers(1, 14))
+def test_whatever_comes_and_whoever_goes_everybody_ends_and_no_slot_is_lost(data, most, count):
+    ends = data.draw(st.lists(st.sampled_from(list(ENDS)), max_size=60))
+    gone = data.draw(st.lists(st.tuples(st.floats(0, 300), st.integers(0, count - 1)), max_size=6))
+    slots, at_once, open_now = Slots(most, LIMIT), [], 0
+
+    async def request() -> int:
+        nonlocal open_now
+        end = ends.pop() if ends else "answer"
+        open_now += 1
+        at_once.append(open_now)
+        try:
+            await asyncio.sleep(LIMIT if end == "late" else 2)
+        finally:
+            open_now -= 1
+        if ENDS[end]:
+            raise ENDS[end]
+        return 1
+
+    async def all_of_them() -> list:
+        tries = Attempts(LlmSettings(parallel=most, timeout=LIMIT), slots, request)
+        loop = asyncio.get_running_loop()
+        tasks = [asyncio.create_task(tries.until_answered(request)) for _ in range(count)]
+        for when, who in gone:
+            loop.call_at(when, tasks[who].cancel)
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(attempts.REST)
+        return [*results, *await asyncio.gather(*(tries.until_answered(request) for _ in range(most)))]
+
+    results = virtual_clock.run(asyncio.wait_for(all_of_them(), 1e6))
+    kinds = (tuple, ChatError, asyncio.CancelledError)
+    assert all(isinstance(result, kinds) for result in results)
+    assert sum(isinstance(r, asyncio.CancelledError) for r in results) <= len({who for _, who in gone})
+    assert max(at_once) <= most
+    assert 1 <= slots.limit <= most
+    assert not slots._under_way
+
+
 def test_what_fails_for_another_reason_lowers_nothing():
     slots = Slots(4, LIMIT)
 
@@ -220,10 +389,17 @@ def test_an_endpoint_may_name_the_moment():
 def test_those_that_failed_together_do_not_come_back_together(wait):
     """Also where the endpoint asks to wait for no time at all, or for a moment that is past."""
     error = AttemptError("http", "answered 503", status=503, wait=wait)
-    pauses = {error.pause(0) for _ in range(20)}
+    pauses = {error.pause(1) for _ in range(20)}
     assert len(pauses) > 1
     assert min(pauses) >= (wait or 0.75 * attempts.FIRST_PAUSE)
     assert max(pauses) <= (wait or 0) + attempts.FIRST_PAUSE
     assert error.pause(20) <= (wait or 0) + attempts.LONGEST_PAUSE
-    assert AttemptError("http", "", wait=121.0).pause(0) is None
-    assert AttemptError("http", "", final=True).pause(0) is None
+    assert AttemptError("http", "", wait=121.0).pause(1) is None
+    assert AttemptError("http", "", final=True).pause(1) is None
+
+
+def test_where_nothing_is_said_of_a_quota_its_minute_is_waited_for():
+    error = AttemptError("http", "answered 429", status=429)
+    assert error.pause(1) <= attempts.FIRST_PAUSE
+    assert error.pause(1, alone=1) + error.pause(2, alone=2) >= 60
+    assert error.pause(9, alone=9_999) <= attempts.LONGEST_WAIT
