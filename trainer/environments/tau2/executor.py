@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 DO_NOTHING = "do-nothing"
 MODEL = "model"
+MOST_TOLD = 500
+"""Characters of an error: client libraries quote whole requests and answers."""
 DONE = "Done."
 """All that an agent says which does nothing."""
 
@@ -93,7 +95,7 @@ class Tau2RolloutExecutor:
         try:
             simulated, task = await work
         except XpError as error:
-            raise type(error)(self._without_keys(error.message), hint=error.hint) from error
+            raise type(error)(self._told(error.message), hint=error.hint) from error
         finally:
             clock.stop()  # where nobody waits any more, nothing more is asked
         return self._made(case, task, simulated, context, agent)
@@ -127,7 +129,7 @@ class Tau2RolloutExecutor:
     ) -> Rollout:
         talk = conversation_of(simulated.messages)
         if simulated.reward is None:
-            evaluation = unreplayable(case, task, self._without_keys(simulated.problem))
+            evaluation = unreplayable(case, task, self._told(simulated.problem))
         else:
             evaluation = evaluation_of(case, task, simulated.reason, simulated.reward)
         given = {key: value for key, value in context.metadata.items() if key != "options"}
@@ -160,12 +162,12 @@ class Tau2RolloutExecutor:
             if who in simulated.use
         }
 
-    def _without_keys(self, text: str) -> str:
-        """Return the text without the keys that a client library may quote."""
+    def _told(self, text: str) -> str:
+        """Return a text without the keys, and without the length, that a client library may quote."""
         s = self._settings
         for key in {s.agent.key, s.user.key, s.judge.key}:
             text = text.replace(key, "…") if len(key) >= 8 else text
-        return text
+        return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]} …"
 
 
 def _options(options: Mapping[str, JsonValue], settings: Tau2Settings) -> tuple[str, int]:

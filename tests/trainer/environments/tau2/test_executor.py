@@ -140,3 +140,13 @@ def test_who_is_cancelled_asks_nothing_more():
 
     asyncio.run(cancelled())
     assert seen == ["the simulation was cancelled"]
+
+
+def test_an_error_is_not_as_long_as_what_a_library_quotes():
+    quoted = InfrastructureError(f"the agent's model: {KEY} said " + '{"user_id": ' * 50_000)
+    with pytest.raises(InfrastructureError, match="the agent's model: … said") as caught:
+        run(Fake(quoted))
+    assert len(caught.value.message) < 600
+    rollout = run(Fake(Simulated(SAID, "user_stop", None, "x" * 50_000)))
+    assert rollout.evaluation is not None
+    assert len(rollout.evaluation.criterion_results[0].feedback[0]) < 600
