@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 import click
 
@@ -25,4 +26,5 @@ class _Log(logging.Handler):
     """Writes a log as harmless as every other remark: it may have a client's text in it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        note(self.format(record))
+        with suppress(OSError):  # nobody reads it any more, or its disk is full: what is logged goes on
+            note(self.format(record))

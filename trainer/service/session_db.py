@@ -44,6 +44,7 @@ class Database:
         self._jobs: SimpleQueue[_Job[object] | None] = SimpleQueue()
         self._place = path
         self._connection = self._connect(path, schema, version)
+        self._identity = _identity(path)
         self._thread = threading.Thread(target=self._work, name="xpstore-sessions", daemon=True)
         self._thread.start()
         self._closing = threading.Lock()
@@ -108,6 +109,7 @@ class Database:
         begun = [job for job in jobs if job.future.set_running_or_notify_cancel()]
         inside = [job for job in begun if not isinstance(job.function, _Outside)]
         try:
+            self._check_place()
             self._transaction(inside)
             for job in begun:
                 if isinstance(job.function, _Outside):
@@ -117,6 +119,13 @@ class Database:
                 job.fail(_unusable(self._place, error))
         for job in begun:
             job.tell()
+
+    def _check_place(self) -> None:
+        """Raise sqlite3.Error where the file was deleted or replaced: what is written would be lost."""
+        if _identity(self._place) != self._identity:
+            raise sqlite3.OperationalError(
+                "it was deleted or replaced meanwhile; start xp serve again"
+            )
 
     def _transaction(self, jobs: list[_Job[object]]) -> None:
         if not jobs:
@@ -179,8 +188,20 @@ class _Job(Generic[T]):
             self.future.set_result(self._done[0])
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return which file is at a place; None where none can be seen."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _unusable(path: Path, error: Exception) -> RepositoryError:
-    return RepositoryError(
-        f"cannot use {path}: {error}",
-        hint="it holds the sessions of xp serve: the folder must be writable, the disk not full",
+    is_damaged = getattr(error, "sqlite_errorname", "") in {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
+    advice = (
+        "it is damaged: move it away, and xp serve begins another one; what was learned is in git"
+        if is_damaged
+        else "the folder must be writable, the disk not full"
     )
+    return RepositoryError(f"cannot use {path}: {error}", hint=f"it holds the sessions of xp serve: {advice}")

@@ -10,11 +10,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from trainer.service.session_errors import StateError
+from trainer.service.session_errors import StateError, UnknownError
 from trainer.service.session_learning import failed
 from trainer.service.session_store import OPEN
 from trainer.service.session_views import effective_types
-from xpstore.errors import UsageError, XpError
+from xpstore.errors import RepositoryError, UsageError, XpError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 trace = logging.getLogger("xpstore.trace.sessions")
 
+PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds until work is tried again where the store of sessions says no: the first time, and at most."""
 AT_ONCE = 64
 """As many commits are learned from at the same time; they share updates."""
 ALL = 1 << 31
@@ -43,6 +45,7 @@ class SessionTasks:
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._works: dict[str, asyncio.Task[None]] = {}
         self._begun: set[str] = set()
+        self._is_closing = False
 
     async def start(self) -> int:
         """Take up what another process has left undone, and once what failed for a reason that may be gone.
@@ -96,6 +99,7 @@ class SessionTasks:
 
     async def close(self) -> None:
         """Finish what was begun, leave the rest to the next start."""
+        self._is_closing = True
         works = dict(self._works)
         for task, work in works.items():
             if task not in self._begun:
@@ -108,38 +112,50 @@ class SessionTasks:
             del self._works[task]
 
     async def _work(self, task: str) -> None:
+        """Work on a task until its end is on record; where the disk is full, that may need several tries."""
+        pause = PAUSE
+        while not await self._tried(task) and not self._is_closing:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _tried(self, task: str) -> bool:
+        """Work on a task; return whether that came to an end that whoever asks is told."""
         async with self._gate:
             self._begun.add(task)
             try:
                 await self._done(task)
-            except XpError as error:  # the store of sessions says no; the next start takes the task up
-                trace.warning("task %s: %s", task, error.message)
+            except RepositoryError as error:
+                trace.warning("task %s is tried again: %s", task, error.message)
+                return False
             finally:
                 self._begun.discard(task)
+        return True
 
     async def _done(self, task: str) -> None:
-        found = await self._store.move(task, ("pending", "running"), "running")
-        if found.status not in {"running", "cancelling"}:
-            return
-        archive = await self._store.archive_of(task)
-        state = found.status
         try:
+            found = await self._store.move(task, ("pending", "running"), "running")
+        except UnknownError:  # it has gone with its session
+            return
+        state = found.status
+        if state not in {"running", "cancelling"}:
+            return
+        status: Status
+        try:
+            archive = await self._store.archive_of(task)
             if state == "cancelling":
-                learned = await self._learner.drop(archive, CANCELLED)
-                await self._store.move(task, (state,), "cancelled", result=result_of(archive, learned))
-                return
-            learned = await self._learner.learn(archive)
-        except XpError as error:
-            passing = {PASSING: not isinstance(error, UsageError)}  # what the session says does not change
-            await self._store.move(task, (state,), "failed", result=passing, error=_said(error))
-        except Exception:  # noqa: BLE001  # a fault of this program must not leave somebody waiting
-            trace.exception("task %s of session %s", task, archive.session)
-            await self._store.move(task, (state,), "failed", error=BROKEN)
-        else:
-            why = _said(failed(learned)) if learned.failures else None
-            status: Status = "failed" if why else "completed"
+                learned, status, why = await self._learner.drop(archive, CANCELLED), "cancelled", None
+            else:
+                learned = await self._learner.learn(archive)
+                why = _said(failed(learned)) if learned.failures else None
+                status = "failed" if why else "completed"
             told = result_of(archive, learned) | ({PASSING: True} if why else {})
-            await self._store.move(task, (state,), status, result=told, error=why)
+        except XpError as error:
+            status, why = "failed", _said(error)
+            told = {PASSING: not isinstance(error, UsageError)}  # what the session says does not change
+        except Exception:  # noqa: BLE001  # a fault of this program must not leave somebody waiting
+            trace.exception("task %s of session %s", task, found.session)
+            status, why, told = "failed", BROKEN, {}
+        await self._store.move(task, (state,), status, result=told or None, error=why)
 
 
 def _said(error: XpError) -> str:

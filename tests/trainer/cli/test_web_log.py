@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -35,3 +37,13 @@ def test_requests_are_written_where_they_are_asked_for(capsys):
     WEB.info("a request")
     ENV.info("a rollout")
     assert "a request\na rollout\n" in capsys.readouterr().err
+
+
+def test_a_log_that_cannot_be_written_disturbs_nobody(monkeypatch):
+    write_log(verbose=False)
+    with open("/dev/full", "w", buffering=1) as full:  # noqa: PTH123  # a device
+        monkeypatch.setattr(sys, "stderr", full)
+        WEB.warning("a warning")
+        monkeypatch.undo()
+        with suppress(OSError):
+            full.close()

@@ -138,13 +138,32 @@ def test_a_newer_format_and_what_is_no_database_are_told(tmp_path):
     with pytest.raises(FormatError, match="has format 2"):
         opened(tmp_path)
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(RepositoryError, match="not a database"):
+    with pytest.raises(RepositoryError, match="not a database") as damaged:
         opened(tmp_path)
+    assert "move it away" in damaged.value.hint
     (tmp_path / "x.db").unlink()
     (tmp_path / "x.db").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RepositoryError):
         opened(tmp_path)
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_nothing_is_promised_where_the_file_was_deleted_meanwhile(tmp_path, is_replaced):
+    db = opened(tmp_path)
+
+    async def main():
+        await db.run(add("kept"))
+        (tmp_path / "x.db").rename(tmp_path / "y.db")
+        if is_replaced:
+            (tmp_path / "x.db").touch()
+        with pytest.raises(RepositoryError, match="deleted or replaced"):
+            await db.run(add("lost"))
+        (tmp_path / "y.db").rename(tmp_path / "x.db")
+        await db.run(add("kept, too"))
+
+    asyncio.run(main())
+    db.close()
 
 
 def test_it_is_synced(tmp_path):

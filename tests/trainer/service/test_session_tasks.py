@@ -8,9 +8,11 @@ from tests.builders import make_store
 from tests.fickle import Fickle
 from tests.session_world import begun, committed, opened, quick, run, said, session
 from trainer.errors import ComponentError
+from trainer.service import session_tasks
 from trainer.service.session_errors import StateError, UnknownError
 from trainer.service.session_tasks import BROKEN
 from xpstore import inbox
+from xpstore.errors import RepositoryError
 from xpstore.location import Location
 
 USER = "default"
@@ -104,6 +106,64 @@ def test_a_fault_of_this_program_leaves_nobody_waiting(store, monkeypatch, caplo
     done = run(store, work)
     assert (done["status"], done["error"]) == ("failed", BROKEN)
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_what_a_full_disk_kept_from_the_record_is_tried_again_and_nobody_waits_for_ever(
+    store, monkeypatch, caplog
+):
+    monkeypatch.setattr(session_tasks, "PAUSE", 0)
+    said_no = []
+
+    async def work(service):
+        Waiting.reset()
+        Waiting.go_on.set()
+        move = service._store.move
+
+        async def full(task, expected, status, **more):
+            if status == "completed" and len(said_no) < 2:
+                said_no.append(task)
+                raise RepositoryError("the disk is full")
+            return await move(task, expected, status, **more)
+
+        monkeypatch.setattr(service._store, "move", full)
+        return await committed(service, "s", session())
+
+    done = run(store, work)
+    assert (done["status"], len(done["result"]["plans"])) == ("completed", 1)
+    assert len(said_no) == 2
+    assert "the disk is full" in caplog.text
+
+
+def test_a_service_whose_disk_stays_full_ends_and_the_next_one_takes_the_task_up(store, monkeypatch):
+    async def work():
+        Waiting.reset()
+        Waiting.go_on.set()
+        tried = asyncio.Event()
+
+        async def full(*_, **__):
+            tried.set()
+            raise RepositoryError("the disk is full")
+
+        async with opened(store) as service:
+            monkeypatch.setattr(service._store, "move", full)
+            task = (await begun(service, "s", session()))["task_id"]
+            await tried.wait()
+        async with opened(store) as service:
+            return await service.wait(USER, task)
+
+    assert asyncio.run(work())["status"] == "completed"
+
+
+def test_a_session_on_record_that_cannot_be_read_fails_its_task(store, monkeypatch):
+    async def damaged(_):
+        raise ValueError("no JSON")
+
+    async def work(service):
+        monkeypatch.setattr(service._store, "archive_of", damaged)
+        return await committed(service, "s", session())
+
+    done = run(store, work)
+    assert (done["status"], done["error"]) == ("failed", BROKEN)
 
 
 def test_a_retry_of_what_is_under_way_changes_nothing(store):
