@@ -35,7 +35,7 @@ def _from_outside(rollout: Rollout) -> Iterator[str]:
             yield from (message.role, message.text)
         yield from (text for t in message.tools for text in (t.tool_name, t.tool_output))
     case, scored = rollout.case, rollout.evaluation
-    yield from (case.task_signature, case.rubric.description)
+    yield from (case.name, case.task_signature, case.rubric.description)
     yield from (text for c in case.rubric.criteria for text in (c.name, c.description))
     yield from (text for leaf in leaves(case.input) for text in leaf if isinstance(text, str))
     if scored is not None:

@@ -94,6 +94,7 @@ def test_a_deletion_that_a_recording_asked_for_is_suspect():
 @pytest.mark.parametrize(
     "given",
     [
+        Rollout(case=Case(name=BAD, rubric=Rubric(name="r"))),
         Rollout(case=Case(name="c", input={"a": [{BAD: "x"}]}, rubric=Rubric(name="r"))),
         Rollout(case=Case(name="c", rubric=Rubric(name="r", criteria=(RubricCriterion(name=BAD),)))),
         rollout().model_copy(
@@ -112,7 +113,7 @@ def test_a_deletion_that_a_recording_asked_for_is_suspect():
             }
         ),
     ],
-    ids=["field", "criterion", "result", "role", "tool"],
+    ids=["case", "field", "criterion", "result", "role", "tool"],
 )
 def test_names_can_give_orders_too(given: Rollout):
     assert why_suspect([given]) == "tells the reader to ignore its instructions"
