@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from datetime import datetime
 from pathlib import Path
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -234,6 +235,108 @@ def tau2(**more):
     return {"timestamp": "2026", "info": info, "tasks": [task], "simulations": runs, **more}
 
 
+def span(name, kind, parent=None, at=0, *, trace="7b" * 16, lasts=1, failed="", **attributes):
+    """Return a span as OpenTelemetry's SDK writes it; `__` in a key of the attributes stands for a dot."""
+    given = {key.replace("__", "."): value for key, value in attributes.items()}
+    return {
+        "name": name,
+        "context": {"trace_id": f"0x{trace}", "span_id": f"0x{span_id(name)}", "trace_state": "[]"},
+        "kind": "SpanKind.INTERNAL",
+        "parent_id": f"0x{span_id(parent)}" if parent else None,
+        "start_time": f"2026-01-31T10:00:{at:02}.000000Z",
+        "end_time": f"2026-01-31T10:00:{at + lasts:02}.500000Z",
+        "status": {"status_code": "ERROR", "description": failed} if failed else {"status_code": "OK"},
+        "attributes": {"openinference.span.kind": kind, **given},
+        "events": [],
+        "links": [],
+        "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""},
+    }
+
+
+def span_id(name):
+    return name.encode().hex()[:16].ljust(16, "0")
+
+
+def spoken(way, messages, *, contents=False):
+    """Return the attributes of messages: (role, text, calls as (id, name, arguments), id it answers)."""
+    found = {}
+    for at, (role, text, calls, answered) in enumerate(messages):
+        place = f"llm.{way}_messages.{at}.message"
+        found[f"{place}.role"] = role
+        if contents and role != "tool":
+            found[f"{place}.contents.0.message_content.type"] = "text"
+            found[f"{place}.contents.0.message_content.text"] = text
+        elif text:
+            found[f"{place}.content"] = text
+        for number, (key, name, given) in enumerate(calls):
+            call = f"{place}.tool_calls.{number}.tool_call"
+            found |= {f"{call}.id": key, f"{call}.function.name": name}
+            found[f"{call}.function.arguments"] = json.dumps(given)
+        if answered:
+            found[f"{place}.tool_call_id"] = answered
+    return found
+
+
+def openinference(trace="7b" * 16, question="Refund R1.", **more):
+    """Return the spans of a short trace: a lookup that is answered, and a refund that is refused."""
+    system, asked = ("system", "Be good.", (), ""), ("user", question, (), "")
+    looks = ("assistant", "I look.", [("c1", "get_order", {"id": "R1"})], "")
+    found = ("tool", '{"opened": true}', (), "c1")
+    tries = ("assistant", "", [("c2", "refund", {"id": "R1"})], "")
+    turns = [([system, asked], [looks]), ([system, asked, looks, found], [tries])]
+    calls = [
+        span(
+            f"llm{n}",
+            "LLM",
+            "agent",
+            1 + 4 * n,
+            trace=trace,
+            llm__model_name="m",
+            **spoken("input", told, contents=n == 1),
+            **spoken("output", said),
+        )
+        for n, (told, said) in enumerate(turns)
+    ]
+    tool = {"tool__name": "get_order", "input__value": '{"id": "R1"}', "output__value": '{"opened": true}'}
+    refused = {"tool__name": "refund", "input__value": '{"id": "R1"}'}
+    return [
+        calls[0],
+        span("t1", "TOOL", "agent", 3, trace=trace, **tool),
+        calls[1],
+        span("t2", "TOOL", "agent", 7, trace=trace, failed="it was opened", **refused),
+        span("agent", "AGENT", None, trace=trace, lasts=20, input__value=question, **more),
+    ]
+
+
+def otlp(spans):
+    """Return spans of the SDK as OTLP writes them."""
+
+    def value(given):
+        kinds = {bool: "boolValue", str: "stringValue", float: "doubleValue"}
+        return {"intValue": str(given)} if type(given) is int else {kinds[type(given)]: given}
+
+    def nanoseconds(text):
+        return str(int(datetime.fromisoformat(text).timestamp() * 1000) * 10**6)
+
+    def one(given):
+        attributes = [{"key": key, "value": value(item)} for key, item in given["attributes"].items()]
+        failed = given["status"]["status_code"] == "ERROR"
+        return {
+            "traceId": given["context"]["trace_id"][2:],
+            "spanId": given["context"]["span_id"][2:],
+            "parentSpanId": (given["parent_id"] or "0x")[2:],
+            "name": given["name"],
+            "kind": 1,
+            "startTimeUnixNano": nanoseconds(given["start_time"]),
+            "endTimeUnixNano": nanoseconds(given["end_time"]),
+            "attributes": attributes,
+            "status": {"code": 2, "message": given["status"]["description"]} if failed else {"code": 1},
+        }
+
+    scope = {"scope": {"name": "x"}, "spans": [one(given) for given in spans]}
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
+
+
 def lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -243,6 +346,7 @@ ALL = {
     "claude-code": lines(claude()),
     "inspect": json.dumps(inspect(), indent=2),
     "mini-swe-agent": json.dumps(mini_swe_agent(), indent=2),
+    "openinference": lines(openinference()),
     "swe-agent": json.dumps(swe_agent()),
     "tau2": json.dumps(tau2(), indent=4),
 }

@@ -1,9 +1,10 @@
 """Turn recordings of other programs into one file of rollouts.
 
 FILE may be results of tau-bench or tau2, trajectories in ATIF (Harbor), of SWE-agent or mini-swe-agent,
-sessions of Claude Code, logs of Inspect (.json or .eval), chat messages in OpenAI's form, rollouts; each may
-be packed with gzip. What a record is, its content tells, not the name of the file. With --format it is one of
-these or broken: atif, chat, claude-code, inspect, mini-swe-agent, rollout, swe-agent, tau-bench, tau2.
+sessions of Claude Code, logs of Inspect (.json or .eval), spans of OpenInference (as Phoenix gives them, or
+OTLP), chat messages in OpenAI's form, rollouts; each may be packed with gzip. What a record is, its content
+tells, not the name of the file. With --format it is one of these or broken: atif, chat, claude-code, inspect,
+mini-swe-agent, openinference, rollout, swe-agent, tau-bench, tau2.
 
 Secrets and personal data are masked. Of images and files type, size and hash stay, of long outputs the
 beginning and the end. Sessions that were resumed or compacted, trajectories that go on in another FILE, and
@@ -11,7 +12,7 @@ side agents are joined. A record that is broken is told, and the rest goes on.
 
 Scores that are not in the recordings, nor in Harbor's verifier/reward.txt beside them, come with --scores:
 CSV with headings such as "id,score", or JSON such as {"id": 0.5}. An id is that of a trajectory, session,
-instance or sample, FILE:LINE, or a file with one rollout. Without a score a rollout teaches what tools
+trace, instance or sample, FILE:LINE, or a file with one rollout. Without a score a rollout teaches what tools
 refuse, and nothing of how tasks end.
 
 xp train and xp watch read the same files directly.

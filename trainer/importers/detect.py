@@ -12,6 +12,7 @@ from trainer.importers.inspect_log import INSPECT
 from trainer.importers.jsontext import RecordError, as_object
 from trainer.importers.mini_swe_agent import MINI_SWE_AGENT
 from trainer.importers.openai_chat import CHAT
+from trainer.importers.openinference_trace import OPENINFERENCE
 from trainer.importers.rollout_json import ROLLOUT
 from trainer.importers.swe_agent import SWE_AGENT
 from trainer.importers.tau2_results import TAU2
@@ -28,17 +29,20 @@ FORMATS: tuple[Format, ...] = (
     TAU2,
     ATIF,
     INSPECT,
+    OPENINFERENCE,
     SWE_AGENT,
     MINI_SWE_AGENT,
     ROLLOUT,
     CHAT,
 )
-"""In this order: a later one takes what an earlier one leaves. Lines of Claude Code are read by `joining`."""
+"""In this order: a later one takes what an earlier one leaves. Lines of Claude Code are read by `joining`;
+so are spans, of which one record rarely holds all."""
 NAMES = tuple(sorted([*(form.name for form in FORMATS), CLAUDE_CODE]))
 """What `--format` takes."""
 UNDERSTOOD = (
     "tau-bench v1 and tau2 results, ATIF, Claude Code sessions, SWE-agent and mini-swe-agent trajectories, "
-    'Inspect logs, RFC rollouts (one JSON object per line), or one {"messages": [...], "score": 0.5} per line'
+    "Inspect logs, OpenInference spans, RFC rollouts (one JSON object per line), "
+    'or one {"messages": [...], "score": 0.5} per line'
 )
 """The formats, for messages to people."""
 

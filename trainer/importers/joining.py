@@ -17,6 +17,10 @@ from trainer.importers.claude_code import NAME as CLAUDE_CODE
 from trainer.importers.claude_code import is_entry, is_known
 from trainer.importers.claude_session import Sessions
 from trainer.importers.jsontext import RecordError
+from trainer.importers.openinference import FORMAT as SPANS_TITLE
+from trainer.importers.openinference import NAME as OPENINFERENCE
+from trainer.importers.openinference import is_spans
+from trainer.importers.openinference_trace import Traces
 from trainer.importers.source import Problem
 
 if TYPE_CHECKING:
@@ -51,6 +55,7 @@ class Joining:
     several: bool = False
     """Whether there are other files, in which a trajectory could go on."""
     _sessions: Sessions = field(default_factory=Sessions)
+    _traces: Traces = field(default_factory=Traces)
     _trajectories: dict[str, tuple[Record, dict[str, JsonValue]]] = field(default_factory=dict)
     _size: int = 0
     _told: dict[str, set[str]] = field(default_factory=dict)
@@ -63,6 +68,9 @@ class Joining:
             return None
         if self.forced in ("", CLAUDE_CODE) and (is_entry(value) or self._is_theirs(record)):
             return self._line(record, value)
+        if self.forced in ("", OPENINFERENCE) and is_spans(value):
+            told = self._traces.add(value, (record.path, record.line))
+            return [Problem(record.path, record.line, flaw.why, flaw.kind) for flaw in told]
         alone = not self.several or record.path in self._trajectories
         if self.forced in ("", "atif") and is_trajectory(value) and not alone and "simulations" not in value:
             self._trajectories[record.path] = record, value
@@ -73,12 +81,14 @@ class Joining:
     @property
     def is_full(self) -> bool:
         """Whether what is held should be given now."""
-        return self._sessions.size + self._size > HELD
+        return self._sessions.size + self._traces.size + self._size > HELD
 
     def give(self) -> Iterator[Joined]:
         """Yield the rollouts of what is held, and hold nothing."""
         for (path, line), conversation in self._sessions.conversations():
             yield Joined(path, line, CLAUDE_TITLE, conversation)
+        for (path, line), found in self._traces.conversations():
+            yield Joined(path, line, SPANS_TITLE, found)
         held, self._trajectories, self._size = self._trajectories, {}, 0
         yield from _trajectories(held)
 

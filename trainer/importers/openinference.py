@@ -24,8 +24,8 @@ _LEVELS = 16  # of keys within keys; the longest known has eleven
 _OPAQUE = frozenset({"arguments", "value", "messages", "metadata", "result", "system_instructions"})
 """Below these keys stands what tools and users wrote: nothing in it is a key of ours."""
 _READ = frozenset(
-    ("llm", "input", "output", "tool", "tool_call", "session", "openinference", "gen_ai", "eval")
-    + ("evaluations", "annotations", "trace")
+    {"llm", "input", "output", "tool", "tool_call", "session", "openinference", "gen_ai", "eval"}
+    | {"evaluations", "annotations", "trace"}
 )
 _KINDS = {
     "chat": "LLM",

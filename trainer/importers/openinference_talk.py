@@ -1,8 +1,8 @@
 """What several calls of a model say together: each is given what was said before, and adds an answer.
 
 A call goes on with a line of the conversation where it repeats all of it, or its end. One that begins as a
-line of the same trace does, and differs then, is a branch: of those the longest counts. Any other begins anew,
-and comes after what was said before it.
+line of the same trace does, and differs then, is a branch: of those the longest counts. Any other begins
+anew, and comes after what was said before it.
 """
 
 from __future__ import annotations

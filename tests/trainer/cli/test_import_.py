@@ -145,6 +145,7 @@ IN_PLACE = {
     "claude-code": {"sessions/a.jsonl": ALL["claude-code"], "scores.json": '{"s-1": 0.5}'},
     "swe-agent": {"trajectories/a.traj": ALL["swe-agent"], "report.json": '{"resolved_ids": ["repo-i1"]}'},
     "mini-swe-agent": {"runs/a.traj.json": ALL["mini-swe-agent"], "report.json": '{"resolved_ids": ["a"]}'},
+    "openinference": {"spans/a.jsonl": ALL["openinference"], "scores.json": json.dumps({"7b" * 16: 0.5})},
     "inspect": {"logs/a.json": ALL["inspect"], "logs/b.eval": eval_file(inspect(sample(2)))},
     "tau2": {"simulations/a.json": ALL["tau2"]},
     "tau-bench": {"results.json": json.dumps([TAU_BENCH])},
