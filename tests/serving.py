@@ -79,30 +79,36 @@ class Served:
         self._args = ["-C", str(store), "serve", "--port", str(self.port), "--rate", "0", "--json"]
         self._args += [*(["--branch", branch] if branch else []), *options]
         self._pid = 0
+        self._failure = ""
         self._up = threading.Condition()
 
     def start(self) -> None:
         pid, said = self._zygote.serve(self._args, fickle=self._fickle)
-        assert said.startswith("{"), f"the service did not start: {said}"
-        assert json.loads(said)["url"].endswith(f":{self.port}"), said
+        is_up = said.startswith("{") and json.loads(said)["url"].endswith(f":{self.port}")
         with self._up:
-            self._pid = pid
+            self._pid = pid if is_up else 0
+            self._failure = "" if is_up else f"the service did not start: {said}"
             self._up.notify_all()
+        assert is_up, self._failure
 
     def kill(self) -> None:
-        with self._up:
-            pid, self._pid = self._pid, 0
-        assert self._zygote.stop(pid, "kill") == -9
+        assert self._zygote.stop(self._taken(), "kill") == -9
 
     def end(self) -> int:
+        return self._zygote.stop(self._taken(), "end")
+
+    def _taken(self) -> int:
+        """Return its pid, which is nobody's from now on: 0 would be that of everybody here."""
         with self._up:
             pid, self._pid = self._pid, 0
-        return self._zygote.stop(pid, "end")
+        assert pid, self._failure or "the service is not there"
+        return pid
 
     def wait(self) -> None:
         """Wait until it is there."""
         with self._up:
-            assert self._up.wait_for(lambda: self._pid, timeout=60)
+            assert self._up.wait_for(lambda: self._pid or self._failure, timeout=60)
+            assert not self._failure, self._failure
 
 
 class Client:

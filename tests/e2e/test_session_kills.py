@@ -70,18 +70,24 @@ class Killing:
         self._next = 1
         self._turn = threading.Lock()
         self.killed = 0
+        self._failure = ""
 
     def step(self) -> None:
         """Kill a service at this moment, if it is one."""
         with self._turn:
+            assert not self._failure, self._failure  # else the others go on until there is no time left
             self._count += 1
             if self._count < self._next or self.killed >= self._left:
                 return
             self._next = self._count + self._drawn.randrange(1, 6)
             self.killed += 1
             one = self._served[self.killed % len(self._served)]
-            one.kill()
-            one.start()
+            try:
+                one.kill()
+                one.start()
+            except BaseException as error:
+                self._failure = f"kill {self.killed}: {error}"
+                raise
 
 
 class Killer(Client):
