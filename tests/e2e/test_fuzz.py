@@ -169,7 +169,7 @@ def test_importers_of_other_programs(tmp_path):
     )
     seeds = [whole, recordings.inspect(), recordings.swe_agent(), recordings.mini_swe_agent()]
     seeds += [recordings.mini_swe_agent()["messages"], recordings.tau2(), recordings.tau2()["simulations"][0]]
-    seeds += [recordings.claude()]
+    seeds += [recordings.claude(), recordings.openinference(), recordings.otlp(recordings.openinference())]
     archive = recordings.eval_file(recordings.inspect())
     texts = [text.encode() for text in recordings.ALL.values()]
     packed = [
