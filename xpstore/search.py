@@ -168,8 +168,8 @@ class Index:
     def tagged(self, start: str) -> dict[str, str]:
         """Return key → tag of what has a tag that starts so, sorted by key."""
         with _whole():
-            rows = "SELECT key, tag FROM pages WHERE substr(tag, 1, length(?1)) = ?1 ORDER BY key"
-            return dict(self._db.execute(rows, (start,)))
+            rows = "SELECT key, tag FROM pages WHERE substr(tag, 1, length(:start)) = :start ORDER BY key"
+            return dict(self._db.execute(rows, {"start": start}))
 
     def lookup(self, query: str, limit: int, tags: Collection[str] = ()) -> list[Hit]:
         """Return the documents with the query's rarest terms, best first; with one of these tags, if given.
