@@ -41,7 +41,9 @@ def used_files(rollout: Rollout) -> list[EvidenceFile]:
     if names is None:
         return []
     passed = rollout.evaluation.passed if rollout.evaluation else None
-    return [used_file(rollout.id, names, rollout.policy_snapshot_id, passed=passed)]
+    served = rollout.metadata.get("policy_commit")  # of a session, whose snapshot has a name of its own
+    snapshot = served if isinstance(served, str) else rollout.policy_snapshot_id
+    return [used_file(rollout.id, names, snapshot, passed=passed)]
 
 
 def _asked(call: ToolPart) -> Iterator[str]:

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.domain import Case, Rollout, Rubric
+from trainer.domain import READ, Case, Rollout, Rubric
 from trainer.errors import BatchError, ComponentError
 from trainer.redaction import redact_rollout
 from trainer.service.case_finding import (
@@ -23,7 +23,7 @@ from trainer.service.case_finding import (
     spoken_of,
 )
 from trainer.service.memory_diff import KIND
-from trainer.service.session_messages import to_messages
+from trainer.service.session_messages import experiences_in, to_messages
 from trainer.service.session_uris import archive_name, archive_uri
 from trainer.service.session_views import effective_types
 from xpstore import evidence, history, inbox
@@ -45,6 +45,10 @@ SNAPSHOT = "session-commit"
 """What the policy snapshot id of such a rollout begins with (RFC §11.2)."""
 NOT_WANTED = "the session's memory policy asks for no experiences"
 BUSY = "another process is learning from it"
+AGAIN = (
+    "POST /api/v1/tasks/{id}/retry tries it again, and so does the next start of xp serve;"
+    " a model that refused the key is asked nothing more before that"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +206,19 @@ class CommitLearner:
 
 def _rollout(found: ExtractedCase, messages: Sequence[Message], archive: Archive) -> Rollout:
     uri = archive_uri(archive.owner, archive.session, archive.number)
+    metadata: dict[str, JsonValue] = {
+        "session": archive.session,
+        "archive_uri": uri,
+        "policy_commit": archive.policy,
+    }
+    if read := experiences_in(archive.messages):  # what an agent looked for itself, its calls tell
+        metadata[READ] = [*read]
     return Rollout(
         case=found.case,
         messages=tuple(messages),
         policy_snapshot_id=f"{SNAPSHOT}:{archive_name(archive.number)}",
         evaluation=found.evaluation,
-        metadata={"session": archive.session, "archive_uri": uri, "policy_commit": archive.policy},
+        metadata=metadata,
     )
 
 
@@ -248,4 +259,4 @@ def failed(learned: Learned) -> ComponentError:
     """Return the error of a commit of which not all could be learned."""
     more = len(learned.failures) - 1
     also = f" (and {more} more)" if more else ""
-    return ComponentError(f"{learned.failures[0]}{also}", hint="POST /api/v1/tasks/{id}/retry tries it again")
+    return ComponentError(f"{learned.failures[0]}{also}", hint=AGAIN)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from trainer.domain import Message, TextPart, ToolPart
 from trainer.service.session_errors import InvalidRequestError
+from trainer.service.uris import EXPERIENCES, SUFFIX
 from xpstore.hashing import mend
 
 if TYPE_CHECKING:
@@ -148,6 +149,19 @@ def to_messages(stored: Sequence[Mapping[str, JsonValue]]) -> tuple[Message, ...
     except ValueError as error:
         raise InvalidRequestError("a message on record is damaged", hint="delete its session") from error
     return tuple(Message(role=m.role, parts=tuple(map(_part, m.parts or ()))) for m in found)
+
+
+def experiences_in(stored: Sequence[Mapping[str, JsonValue]]) -> list[str]:
+    """Return the names of the experiences that the agent was given, as context parts say; unchecked."""
+    found: set[str] = set()
+    for row in stored:
+        parts = row.get("parts")
+        for part in parts if isinstance(parts, list) else []:
+            if isinstance(part, dict) and part.get("type") == "context":
+                *folder, file = str(part.get("uri", "")).split("/")
+                if tuple(folder[-2:]) == EXPERIENCES and file.endswith(SUFFIX):
+                    found.add(file.removesuffix(SUFFIX))
+    return sorted(found)
 
 
 def tokens_in(stored: Mapping[str, JsonValue]) -> int:

@@ -156,6 +156,8 @@ class SessionTasks:
             trace.exception("task %s of session %s", task, found.session)
             status, why, told = "failed", BROKEN, {}
         await self._store.move(task, (state,), status, result=told or None, error=why)
+        if told.get(PASSING):  # whoever runs the service can do something about it
+            trace.warning("task %s of session %s failed: %s", task, found.session, why)
 
 
 def _said(error: XpError) -> str:

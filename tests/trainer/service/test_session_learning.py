@@ -12,7 +12,7 @@ from tests.session_world import begun, called, committed, opened, quick, run, sa
 from trainer.domain import Case, Rubric, RubricEvaluation
 from trainer.service.case_finding import ExtractedCase, FoundCases
 from trainer.service.session_learning import Learned, RolloutState, failed
-from trainer.service.session_messages import to_messages
+from trainer.service.session_messages import WireMessage, to_messages
 from xpstore import evidence, inbox
 from xpstore.ledger import ledgers
 from xpstore.location import Location
@@ -64,6 +64,22 @@ def test_a_rollout_is_what_was_said_pinned_to_a_commit(store):
         "archive_uri": "viking://user/default/sessions/s/history/archive_001",
         "policy_commit": Location.find(store).tip_of("main"),
     }
+
+
+def test_what_an_agent_was_given_to_read_is_on_record(store):
+    """As a context part of the session, or by a call of its own."""
+    base = "viking://user/default/memories/experiences"
+    given = [{"type": "context", "uri": f"{base}/{name}.md"} for name in ("given", "-->", "../x")]
+    parts = [*given, {"type": "context", "uri": "viking://user/default/memories/profile.md"}]
+    looked = called("mcp_read_experience", tool_input={"uri": f"{base}/asked.md"})
+    first, *rest = session()
+    messages = [first, WireMessage.model_validate({"role": "user", "parts": parts}), looked, *rest]
+    run(store, lambda service: committed(service, "s", messages))
+    loc = Location.find(store)
+    ((_, events),) = ledgers(loc)
+    (used,) = [e for e in events if e["event"] == "used"]
+    assert used["experiences"] == ["asked", "given"]
+    assert (used["snapshot"], used["passed"]) == (loc.tip_of("main"), True)
 
 
 @pytest.mark.usefixtures("finder")

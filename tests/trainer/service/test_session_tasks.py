@@ -189,7 +189,7 @@ class Away(Fickle):
         raise ComponentError("the model is away")
 
 
-def test_what_failed_for_a_reason_that_may_be_gone_is_tried_by_the_next_start(store, monkeypatch):
+def test_what_failed_for_a_reason_that_may_be_gone_is_tried_by_the_next_start(store, monkeypatch, caplog):
     async def work():
         quick(monkeypatch, Away)
         async with opened(store) as service:
@@ -201,6 +201,9 @@ def test_what_failed_for_a_reason_that_may_be_gone_is_tried_by_the_next_start(st
             ("failed", True),
             ("failed", False),
         ]
+        assert "next start" in failed[0]["error"]
+        (logged,) = [r.getMessage() for r in caplog.records if r.name == session_tasks.trace.name]
+        assert "the model is away" in logged  # of the other one only its client can mend the reason
         quick(monkeypatch)
         async with opened(store) as service:
             return [await service.wait(USER, task["task_id"]) for task in failed]
