@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 import random
+import re
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xpstore import search
 from xpstore.search import DamagedIndexError, Document, Hit, Index, similar_to_each
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGES = [
     ("cancel-flight", "Before cancelling a reservation read it and check the insurance and the cabin."),
@@ -201,3 +200,8 @@ def test_a_thousand_pages_are_ranked_in_a_moment():
     start = time.process_time()
     assert names(rank(documents, documents[500][1], 1)) == ["p500"]
     assert time.process_time() - start < 3
+
+
+def test_no_query_numbers_its_marks():
+    """Python 3.14 refuses `?1` with a sequence, and 3.11 does not even warn of it."""
+    assert not re.search(r"\?\d", Path(search.__file__).read_text(encoding="utf-8"))
