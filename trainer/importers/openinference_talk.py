@@ -127,7 +127,9 @@ def with_tools(said: list[Said], runs: Sequence[ToolRun]) -> list[Said]:
         found.append(Said(one.time, changed.get(at, one.message)))
         found += after.get(at, [])
     named = {text_at(call, "name") for _, call in calls}
-    return with_blocks(found, [(run.start, _alone(run)) for run in runs if run.name not in named])
+    used = {run.span for run in matched if run is not None}
+    alone = [run for run in runs if run.name not in named and run.span not in used]
+    return with_blocks(found, [(run.start, _alone(run)) for run in alone])
 
 
 def with_blocks(said: list[Said], blocks: list[tuple[int, list[Said]]]) -> list[Said]:
