@@ -92,7 +92,8 @@ class Served:
         assert is_up, self._failure
 
     def kill(self) -> None:
-        assert self._zygote.stop(self._taken(), "kill") == -9
+        code = self._zygote.stop(self._taken(), "kill")
+        assert code == -9, f"the service had ended by itself with {code}"
 
     def end(self) -> int:
         return self._zygote.stop(self._taken(), "end")
