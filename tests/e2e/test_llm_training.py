@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import shutil
 import threading
 
@@ -13,6 +14,7 @@ from tests.builders import every_object, fsck, git
 from tests.e2e.llm import MODEL, Learner, make_template
 from tests.llm_server import Fault, LlmServer
 from tests.llm_world import LESSONS, edit, extract, merge, recording, recordings, teach, write
+from trainer.asking import attempts
 from trainer.asking.prompts import prompt
 from trainer.strategies import ModelChoice
 from trainer.train import train_files
@@ -205,6 +207,33 @@ def test_a_run_whose_endpoint_went_away_is_repeated_for_the_price_of_the_rest(
     assert total(repeated)["reused"] == after + whole.reused
     assert store.tree(repeated["branch"]) == tree
     assert [p["plan_id"] for p in repeated["plans"]] == plans
+
+
+@pytest.mark.parametrize("parallel", [1, 3, 16])
+def test_plans_do_not_depend_on_when_answers_come(store, llm_server, undisturbed, monkeypatch, parallel):
+    """Nor on how many are asked at once, and who is turned away or not heard meanwhile."""
+    _, tree, plans = undisturbed
+    monkeypatch.setattr(attempts, "FIRST_PAUSE", 0.001)
+    chance, turn, asked = random.Random(parallel), threading.Lock(), set()  # noqa: S311
+    faults = (Fault("status", 429, retry_after="0.01"), Fault("status", 503), Fault("reset"))
+    for stage, handler in (("extract", extract), ("edit", edit), ("merge", merge)):
+
+        def answer(seen, handler=handler):
+            with turn:
+                wait, fault = chance.random() / 20, chance.choice(faults)
+                is_first = seen.content not in asked
+                asked.add(seen.content)
+            threading.Event().wait(wait)
+            return fault if is_first and wait < 0.03 else handler(seen)
+
+        llm_server.on(stage, answer)
+    report = store.asks(llm_server).train(
+        "rollouts.jsonl", "--llm", f"parallel={parallel}", "--llm", "retries=2"
+    )
+    assert report["failures"] == []
+    assert report["model"]["total"]["mended"]["retried"] >= 1
+    assert store.tree(report["branch"]) == tree
+    assert [p["plan_id"] for p in report["plans"]] == plans
 
 
 def test_what_was_answered_is_asked_anew_where_that_is_wanted(store, llm_server):

@@ -22,9 +22,9 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 120.0
 """Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
-QUOTA_PAUSE = 20.0
-"""Seconds before the next attempt where a request that was alone is one too many, and nothing is said of when
-to come back; then twice as many, then four times. Most quotas are those of a minute."""
+QUOTA_PAUSE = 60.0
+"""Seconds to wait where two requests in a row, each alone, were one too many, and nothing is said of when to
+come back: most quotas are those of a minute."""
 MOST_AWAY = 16
 """Times that a request is turned away because of others before it is its own failure."""
 MOST_UNHEARD = 3
@@ -90,8 +90,8 @@ class AttemptError(Exception):
         """
         if self._final or (self._wait is not None and self._wait > LONGEST_WAIT):
             return None
-        if self.is_turned_away and self._wait is None and alone:
-            return QUOTA_PAUSE * 2.0 ** min(alone - 1, 2) * random.uniform(1, 1.25)  # noqa: S311
+        if self.is_turned_away and self._wait is None and alone > 1:
+            return QUOTA_PAUSE * random.uniform(1, 1.25)  # noqa: S311
         usual = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
         return usual if not self._wait else self._wait + usual / 4
 
@@ -118,6 +118,7 @@ class Attempts:
         self._gone: AttemptError | None = None
         self._greet_at = math.inf
         self._unheard = 0
+        self._has_answered = False
 
     async def until_answered(self, attempt: Callable[[], Awaitable[Read]]) -> tuple[Read, int]:
         """Attempt until there is an answer, or it has failed as often as it may; return the attempts too.
@@ -146,7 +147,7 @@ class Attempts:
                     if pause is None or own > self._settings.retries:
                         raise error.error(own + crowded) from None
                 else:
-                    self._unheard = 0
+                    self._unheard, self._has_answered = 0, True
                     self._slots.answered()
                     return answer, own + crowded + 1
             await asyncio.sleep(pause)
@@ -158,7 +159,10 @@ class Attempts:
         """
         if error.is_silence:
             return self._slots.timed_out(slot) and before < self._slots.halvings
-        return error.is_turned_away and self._slots.turned_away(slot) and before < MOST_AWAY
+        if not error.is_turned_away or before >= MOST_AWAY:
+            return False
+        was_served = self._has_answered and self._unheard == 1  # others had what there was room for
+        return self._slots.turned_away(slot) or was_served
 
     async def _see_whether_it_is_there(self, error: AttemptError, slot: Slot) -> None:
         if error.is_denial:

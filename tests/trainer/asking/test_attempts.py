@@ -226,8 +226,8 @@ def test_a_quota_loses_nothing_and_is_used(count, window, says_when):
     endpoint = Quota(count, window, says_when)
     results, _, took = run(endpoint, 100)
     assert results == list(range(100))
-    assert endpoint.asked <= 100 + 1.5 * 100 * window / took + 50 + 100 / count
-    assert took <= 1.5 * (100 / count * window + 60)
+    assert endpoint.asked <= (250 if says_when else 320)
+    assert took <= 1.5 * (100 / count * (window if says_when else 60) + 60)
 
 
 @pytest.mark.parametrize("says_when", [True, False])
@@ -401,5 +401,6 @@ def test_those_that_failed_together_do_not_come_back_together(wait):
 def test_where_nothing_is_said_of_a_quota_its_minute_is_waited_for():
     error = AttemptError("http", "answered 429", status=429)
     assert error.pause(1) <= attempts.FIRST_PAUSE
-    assert error.pause(1, alone=1) + error.pause(2, alone=2) >= 60
+    assert error.pause(1, alone=1) <= attempts.FIRST_PAUSE, "one may be by chance"
+    assert error.pause(2, alone=2) >= 60
     assert error.pause(9, alone=9_999) <= attempts.LONGEST_WAIT
