@@ -7,11 +7,12 @@ A forked one writes its pid, then what xp writes. Only so is it cheap to start a
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import os
 import signal
 import sys
-from itertools import count
+import threading
 
 import trainer.assembly
 import trainer.service.app
@@ -23,7 +24,8 @@ from trainer.domain import Case, Rubric
 from trainer.service.case_finding import ExtractedCase, FoundCases
 from xpstore.cli.main import run
 
-_numbers = count()
+HANGS = 120
+"""Seconds after which a service that does not answer yet is taken to hang."""
 
 
 class FickleFinder:
@@ -44,6 +46,7 @@ def serve(args: list[str], *, fickle: bool) -> None:
         trainer.service.sessions.OfflineCaseFinder = FickleFinder
     os.fsync = os.fstat  # nobody here can see a power cut
     sys.stdin.close()
+    watch_start()
     code = 70
     try:
         code = run(args)
@@ -51,6 +54,25 @@ def serve(args: list[str], *, fickle: bool) -> None:
         sys.stdout.write(f"ended {code}\n")  # whoever waits for an address waits no longer
         sys.stdout.flush()
         os._exit(code)
+
+
+def watch_start() -> None:
+    """Let a service that hangs before it is there say where, and end: somebody waits for its first line."""
+
+    def end() -> None:
+        faulthandler.dump_traceback(all_threads=True)
+        sys.stdout.write("ended 71, it hung\n")
+        sys.stdout.flush()
+        os._exit(71)
+
+    def told(listener) -> str:
+        timer.cancel()
+        return url_of(listener)
+
+    timer = threading.Timer(HANGS, end)
+    timer.daemon = True
+    timer.start()
+    url_of, trainer.web.run.url_of = trainer.web.run.url_of, told
 
 
 def main() -> None:

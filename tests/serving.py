@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DONE = {"completed", "failed", "cancelled"}
+HANGS = 300
+"""Seconds after which a task is taken to hang: many times what the slowest machine needs."""
 
 
 class Zygote:
@@ -160,12 +163,14 @@ class Client:
         return self.task(task["task_id"])
 
     def task(self, task: str) -> dict[str, object]:
-        """Return a task when it is done."""
+        """Return a task when it is done. One that hangs is told, with what is known of it."""
+        until = time.monotonic() + HANGS
         while True:
             status, answer = self.ask("GET", f"/tasks/{task}")
             assert status == 200, answer
             if answer["result"]["status"] in DONE:
                 return answer["result"]
+            assert time.monotonic() < until, f"a task is not done after {HANGS} s: {answer['result']}"
 
 
 @contextmanager
