@@ -14,4 +14,10 @@ places       ids, branches, names and folders of the stores on a guarded branch 
              and no tag is called as a guarded branch (ref_rules.py)
 quarantine   the objects of a push are not the repository's own yet: `Repo.lend` and `gitcli.lending` add
              that one folder to what is read, and every other GIT_* variable stays dropped
+
+Modules: shim, folder, install (install_lock, kept, packs), drivers, doctor: what `xp hooks` sets up · staged,
+page_rules, pre_commit, commit_msg, pre_push, post_merge: a clone · receive, ref_rules, store_rules,
+main_rules, suspect_rules, belief, growth, notes_rules, trust: a server · changes, remark: both · ci_init
+(templates in ci/), ci_requirement, ci_comment: a hosting site. A hook that was there keeps bytes, mode and
+its own name, runs first on the same input, and gets its place back (kept.py).
 """
