@@ -8,6 +8,7 @@ anew, and comes after what was said before it.
 from __future__ import annotations
 
 import bisect
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,6 @@ class Said:
 
 @dataclass(slots=True)
 class _Line:
-    trace: str
     said: list[Said] = field(default_factory=list)
     signs: list[int] = field(default_factory=list)
     """Of each message that is no instruction, what tells it from others."""
@@ -49,6 +49,9 @@ class Talk:
 
     _groups: list[list[_Line]] = field(default_factory=list)
     """Lines that begin with the same message of one trace."""
+    _begun: dict[tuple[str, int], list[_Line]] = field(default_factory=dict)
+    """Trace and first message → the group."""
+    _newest: deque[_Line] = field(default_factory=lambda: deque(maxlen=_LINES))
 
     def add(self, trace: str, start: int, end: int, given: list[Object], answer: list[Object]) -> None:
         """Take a call of a model."""
@@ -57,7 +60,7 @@ class Talk:
         signs, ends = [_sign(m) for m in rest], [_sign(m) for m in answer]
         if not signs and not ends:
             return
-        lines = [line for group in self._groups[-_LINES:] for line in group][-_LINES:]
+        lines = list(self._newest)
         if any(line.signs[: len(signs) + len(ends)] == signs + ends for line in lines):
             return
         known = [len(line.signs) for line in lines if line.signs and signs[: len(line.signs)] == line.signs]
@@ -77,12 +80,15 @@ class Talk:
             overlap = _overlap(line.signs, signs)
             if overlap:
                 return line, overlap
-        made = _Line(trace)
-        for group in reversed(self._groups):
-            if group[0].trace == trace and signs and group[0].signs[:1] == signs[:1]:
-                group.append(made)
-                return made, 0
-        self._groups.append([made])
+        made = _Line()
+        self._newest.append(made)
+        group = self._begun.get((trace, signs[0])) if signs else None
+        if group is None:
+            group = []
+            self._groups.append(group)
+            if signs:
+                self._begun[trace, signs[0]] = group
+        group.append(made)
         return made, 0
 
     def said(self) -> list[Said]:
