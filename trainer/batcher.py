@@ -98,6 +98,11 @@ class StreamingBatcher(Generic[T, R]):
         with self.place() as place:
             return await place.submit(item, size)
 
+    async def settled(self) -> None:
+        """Wait for the batch that runs now, if one does: it goes on for who was cancelled, too."""
+        if self._batch:
+            await asyncio.wait([self._batch])
+
     async def close(self) -> None:
         """Take nothing new, process what is there or on its way, and return when all is answered."""
         self._closing = True

@@ -145,6 +145,10 @@ class StreamingPolicyTrainer:
             clean = await asyncio.to_thread(redact_rollout, rollout)
         return await self._once(clean.id, lambda place: self._learn(place, clean))
 
+    async def arrived(self) -> None:
+        """Wait until what is being put on record now is there, also of those who were cancelled meanwhile."""
+        await self._arrivals.settled()
+
     async def train_rollouts(
         self,
         rollouts: Sequence[Rollout],

@@ -123,9 +123,7 @@ class Database:
     def _check_place(self) -> None:
         """Raise sqlite3.Error where the file was deleted or replaced: what is written would be lost."""
         if _identity(self._place) != self._identity:
-            raise sqlite3.OperationalError(
-                "it was deleted or replaced meanwhile; start xp serve again"
-            )
+            raise sqlite3.OperationalError("it was deleted or replaced meanwhile; start xp serve again")
 
     def _transaction(self, jobs: list[_Job[object]]) -> None:
         if not jobs:

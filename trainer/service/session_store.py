@@ -259,7 +259,7 @@ class SessionStore:
         if session:
             where.append("s.id = ?")
             values.append(session)
-        sql = f"{TASKS} WHERE {' AND '.join(where)} ORDER BY t.created DESC, t.rowid DESC LIMIT ?"
+        sql = f"{TASKS} WHERE {' AND '.join(where)} ORDER BY t.rowid DESC LIMIT ?"
 
         def work(db: Connection) -> list[Task]:
             return [as_task(row) for row in db.execute(sql, (*values, max(0, limit)))]

@@ -105,6 +105,21 @@ def test_a_commit_freezes_in_one_step_and_the_next_one_what_came_after(store):
     asyncio.run(main())
 
 
+def test_the_newest_task_comes_first_whatever_the_clock_says(tmp_path):
+    ticks = count(1_000, -1)
+    store = SessionStore(tmp_path, "back", clock=lambda: float(next(ticks)))
+
+    async def main():
+        await filled(store, new("a"))
+        await store.commit("u", "s", 0, task="t1", policy="p", trace="x")
+        await store.add("u", "s", [new("b")], 100, 100)
+        await store.commit("u", "s", 0, task="t2", policy="p", trace="x")
+        return [task.id for task in await store.tasks("u")]
+
+    assert asyncio.run(main()) == ["t2", "t1"]
+    store.close()
+
+
 def test_all_of_it_survives_another_start(store, tmp_path):
     async def before():
         await filled(store, new("a", "Hi", ToolResult("tr_1", "long", "text/plain")), new("b"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -8,11 +9,13 @@ from tests.builders import make_store
 from tests.fickle import Fickle
 from tests.session_world import begun, committed, opened, quick, run, said, session
 from trainer.errors import ComponentError
+from trainer.inbox import GitInbox
 from trainer.service import session_tasks
 from trainer.service.session_errors import StateError, UnknownError
 from trainer.service.session_tasks import BROKEN
 from xpstore import inbox
 from xpstore.errors import RepositoryError
+from xpstore.ledger import ledgers
 from xpstore.location import Location
 
 USER = "default"
@@ -62,6 +65,39 @@ def test_a_task_that_is_cancelled_ends_and_its_rollout_is_learned_by_nobody(stor
     loc = Location.find(store)
     assert inbox.entries(loc) == []
     assert loc.tip_of("train/live") is None
+
+
+def test_what_goes_on_record_while_it_is_cancelled_is_learned_by_nobody_either(store, monkeypatch):
+    begun_to, go_on = threading.Event(), threading.Event()
+    receive = GitInbox._receive
+
+    def slow(self, location, fresh):
+        begun_to.set()
+        go_on.wait()
+        receive(self, location, fresh)
+
+    async def work(service):
+        Waiting.reset()
+        monkeypatch.setattr(GitInbox, "_receive", slow)
+        task = (await begun(service, "s", session()))["task_id"]
+        await asyncio.to_thread(begun_to.wait)
+        trainer = service._learner._trainer
+        arrived = trainer.arrived
+
+        async def arriving():
+            go_on.set()
+            await arrived()
+
+        monkeypatch.setattr(trainer, "arrived", arriving)
+        await service.cancel(USER, task)
+        ended = await service.wait(USER, task)
+        go_on.set()
+        return ended
+
+    assert run(store, work)["status"] == "cancelled"
+    loc = Location.find(store)
+    assert inbox.entries(loc) == []
+    assert len(dict(ledgers(loc))) == 1
 
 
 def test_what_was_being_learned_when_the_service_ended_is_finished(store):
