@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _AGENTS = frozenset({"AGENT", "TOOL"})
 _APART = frozenset({"LLM", "EVALUATOR", "GUARDRAIL", "EMBEDDING", "RERANKER", "RETRIEVER", "PROMPT"})
 """What stands below them is their own affair; below a model it is the same call, recorded twice."""
+_JUDGED = frozenset({"", "AGENT", "CHAIN", "EVALUATOR", "LLM"})
 _ERRORS = 20  # of a rollout that are kept
 _ERROR = 500  # characters
 
@@ -72,6 +73,8 @@ class _Standing:
     level: int = 0
     owner: str = ""
     is_apart: bool = False
+    is_inner: bool = False
+    """Whether any span above is of a known kind; the outermost that is stands for the whole."""
 
 
 @dataclass(slots=True)
@@ -145,7 +148,7 @@ class Traces:
             kept.model = text_at(span.attributes, "llm", "model_name") or text_at(
                 span.attributes, "gen_ai", "request", "model"
             )
-        if span.kind == "EVALUATOR" or not span.parent:
+        if span.kind in _JUDGED:
             kept.marks = bounded(list(marks_of(span)))
         return kept
 
@@ -174,6 +177,7 @@ def _standings(spans: dict[str, _Kept]) -> dict[str, _Standing]:
                 before.level + is_agent,
                 one.id if is_agent else before.owner,
                 before.is_apart or one.kind in _APART,
+                before.is_inner or bool(one.kind),
             )
     return {key: inside.get(span.parent, _Standing()) for key, span in spans.items()}
 
@@ -200,7 +204,8 @@ def _rollout(session: str, group: list[tuple[str, _Trace]]) -> Found | None:
     if not chat.messages:
         return None
     everything = [s for _, trace in ordered for s in sorted(trace.spans.values(), key=_when)]
-    marks = bounded([mark for span in everything for mark in span.marks])
+    tops = [s for _, trace in ordered for s in _whole(trace)]
+    marks = bounded([mark for span in tops for mark in span.marks])
     judged = evaluation_of(marks)
     branches += talk.branches
     metadata: dict[str, JsonValue] = {"source": FORMAT, "traces": [name for name, _ in ordered]}
@@ -219,7 +224,24 @@ def _rollout(session: str, group: list[tuple[str, _Trace]]) -> Found | None:
     evaluation = judged[0] if judged else None
     rollout = Rollout(case=case, messages=chat.messages, evaluation=evaluation, metadata=metadata)
     names = texts(*(name for name, _ in ordered))
-    return Found(rollout, (session, *names) if session else names)
+    ids = texts(*(span.id for span in tops if span.kind != "EVALUATOR"))
+    return Found(rollout, (*((session,) if session else ()), *names, *ids))
+
+
+def _whole(trace: _Trace) -> list[_Kept]:
+    """Return the spans that stand for the whole trace, and those of evaluators that judge it, by time."""
+    standing = _standings(trace.spans)
+    found = [
+        span
+        for span in trace.spans.values()
+        if not standing[span.id].is_apart
+        and (
+            span.kind == "EVALUATOR"
+            or (bool(span.kind) and not standing[span.id].is_inner)
+            or not span.parent
+        )
+    ]
+    return sorted(found, key=_when)
 
 
 def _agents(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.recordings import lines, openinference, otlp, span, spoken
+from tests.recordings import lines, openinference, otlp, span, span_id, spoken
 from trainer.importers import Reading, joining, read_rollouts
 from trainer.importers.atif import SIDE, TASK
 from trainer.importers.form import Flaw
@@ -50,7 +50,7 @@ def test_a_trace_is_a_rollout():
         "errors": ["t2: it was opened"],
     }
     assert one.rollout.case.input == {"user_query": "Refund R1."}
-    assert (one.keys, one.rollout.evaluation) == (("7b" * 16,), None)
+    assert (one.keys, one.rollout.evaluation) == (("7b" * 16, span_id("agent")), None)
 
 
 def test_attempts_at_the_same_task_share_their_case():
@@ -76,8 +76,8 @@ def test_traces_of_a_session_are_one_rollout():
     ]
     session, alone = found(turns)
     assert [text for _, text, _ in said(session.rollout)] == ["Go.", "1", "More.", "2", "End.", "3"]
-    assert session.keys == ("s", "a", "b", "c")
-    assert (session.rollout.metadata["session"], alone.keys) == ("s", ("d",))
+    assert session.keys == ("s", "a", "b", "c", span_id("a"))
+    assert (session.rollout.metadata["session"], alone.keys) == ("s", ("d", span_id("a")))
 
 
 def test_side_agents_speak_where_they_were_called():
@@ -163,6 +163,16 @@ def test_what_judges_and_what_is_recorded_twice_is_no_part_of_the_conversation()
     assert one.rollout.metadata["evaluations"] == [
         {"name": "correctness", "score": 0, "explanation": "It was not due."}
     ]
+
+
+def test_the_outermost_agent_is_judged_below_a_request_too():
+    spans = openinference(eval__correctness__score=1)
+    spans[-1] = {**spans[-1], "parent_id": span_id("GET")}
+    inner = span("inner", "CHAIN", "agent", 2, eval__success__label="fail")
+    for before in ([], [span("GET", "", None, 0)]):
+        (one,) = found([*before, *spans, inner])
+        assert [r.criterion_name for r in one.rollout.evaluation.criterion_results] == ["correctness"]
+        assert (one.rollout.evaluation.passed, one.keys[-1]) == (True, span_id("agent"))
 
 
 def test_an_evaluation_that_does_not_say_what_is_good_is_told_and_kept():
