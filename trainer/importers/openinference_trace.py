@@ -85,6 +85,9 @@ class Traces:
     _messages: dict[str, Object] = field(default_factory=dict)
     """Each message once: every call of a model repeats those before it."""
     _unclear: set[str] = field(default_factory=set)
+    _given: set[str] = field(default_factory=set)
+    """Traces that were given already."""
+    _parted: bool = False
     _count: int = 0
     size: int = 0
     """Characters that are held, about."""
@@ -96,6 +99,10 @@ class Traces:
             if isinstance(span, RecordError):
                 told.append(Flaw(str(span)))
                 continue
+            if span.trace in self._given and not self._parted:
+                self._parted = True
+                why = "spans of a trace lie so far apart that they become several rollouts: sort them by trace"
+                told.append(Flaw(why, "warning"))
             trace = self._traces.setdefault(span.trace, _Trace())
             trace.session = trace.session or span.session
             if span.id in trace.spans:
@@ -117,6 +124,7 @@ class Traces:
         Traces in which no model was called, such as those of a web server, are told of once.
         """
         traces, self._traces, self._messages, self.size = self._traces, {}, {}, 0
+        self._given.update(traces)
         groups: dict[tuple[str, str], list[tuple[str, _Trace]]] = {}
         for name, trace in traces.items():
             key = ("session", trace.session) if trace.session else ("trace", name)

@@ -239,7 +239,9 @@ def test_messages_that_are_repeated_are_held_once(tmp_path, monkeypatch):
     assert traces.size < 20_000
     monkeypatch.setattr(joining, "HELD", 10)
     (tmp_path / "a").write_text(lines(openinference()))
-    assert read_rollouts([tmp_path / "a"]).rollouts
+    result = read_rollouts([tmp_path / "a"])
+    assert len(result.rollouts) > 1
+    assert ["several rollouts" in p.why for p in result.remarks] == [True]
 
 
 SPANS = openinference()
