@@ -145,9 +145,10 @@ class StreamingPolicyTrainer:
             clean = await asyncio.to_thread(redact_rollout, rollout)
         return await self._once(clean.id, lambda place: self._learn(place, clean))
 
-    async def arrived(self) -> None:
-        """Wait until what is being put on record now is there, also of those who were cancelled meanwhile."""
+    async def settled(self) -> None:
+        """Wait for what is going on record, and into a commit, now: also of those who were cancelled."""
         await self._arrivals.settled()
+        await self._updates.settled()
 
     async def train_rollouts(
         self,

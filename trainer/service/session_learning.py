@@ -159,7 +159,7 @@ class CommitLearner:
         cases = [evaluated] if evaluated else list(kept.cases)
         rollouts = [_rollout(case, spoken.messages, archive) for case in cases]
         clean = [await asyncio.to_thread(redact_rollout, rollout) for rollout in rollouts]
-        await self._trainer.arrived()  # or it goes on record after this, and the next start learns from it
+        await self._trainer.settled()  # or it is learned from after it was said that it is not
 
         def work(location: Location) -> Learned:
             known = [r.id for r in clean if evidence.ledger(location, r.id)]

@@ -67,6 +67,45 @@ def test_a_task_that_is_cancelled_ends_and_its_rollout_is_learned_by_nobody(stor
     assert loc.tip_of("train/live") is None
 
 
+def at_drop(monkeypatch, service, go_on):
+    """Set an event when the rollouts of a cancelled task are about to be dropped."""
+    trainer = service._learner._trainer
+    settled = trainer.settled
+
+    async def settling():
+        go_on.set()
+        await settled()
+
+    monkeypatch.setattr(trainer, "settled", settling)
+
+
+def test_a_cancelled_task_tells_of_the_plan_that_was_being_applied(store, monkeypatch):
+    async def work(service):
+        Waiting.reset()
+        Waiting.go_on.set()
+        begun_to, go_on = asyncio.Event(), asyncio.Event()
+        engine = service._learner._trainer._engine
+        apply = engine.plan_and_apply
+
+        async def slow(*args):
+            begun_to.set()
+            await go_on.wait()
+            return await apply(*args)
+
+        monkeypatch.setattr(engine, "plan_and_apply", slow)
+        task = (await begun(service, "s", session()))["task_id"]
+        await begun_to.wait()
+        at_drop(monkeypatch, service, go_on)
+        await service.cancel(USER, task)
+        ended = await service.wait(USER, task)
+        go_on.set()
+        return ended
+
+    done = run(store, work)
+    assert done["status"] == "cancelled"
+    assert done["result"]["commits"] == [Location.find(store).tip_of("train/live")]
+
+
 def test_what_goes_on_record_while_it_is_cancelled_is_learned_by_nobody_either(store, monkeypatch):
     begun_to, go_on = threading.Event(), threading.Event()
     receive = GitInbox._receive
@@ -81,14 +120,7 @@ def test_what_goes_on_record_while_it_is_cancelled_is_learned_by_nobody_either(s
         monkeypatch.setattr(GitInbox, "_receive", slow)
         task = (await begun(service, "s", session()))["task_id"]
         await asyncio.to_thread(begun_to.wait)
-        trainer = service._learner._trainer
-        arrived = trainer.arrived
-
-        async def arriving():
-            go_on.set()
-            await arrived()
-
-        monkeypatch.setattr(trainer, "arrived", arriving)
+        at_drop(monkeypatch, service, go_on)
         await service.cancel(USER, task)
         ended = await service.wait(USER, task)
         go_on.set()
