@@ -49,7 +49,8 @@ _OPENAI = "https://api.openai.com/v1"
 _LONG = "--llm context_tokens=N, or context_tokens in [llm] of xp.toml, says what one question may hold"
 _SLOW = "--llm timeout=SECONDS, or timeout in [llm] of xp.toml, says how long one answer may take"
 _HINTS = {
-    401: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
+    401: "check the key; key_variable in [llm] of xp.toml names the variable that has it;"
+    " nothing more is asked before the next start",
     403: "check the key; key_variable in [llm] of xp.toml names the variable that has it",
     404: "check model and base_url in [llm] of xp.toml; base_url usually ends in /v1",
     **dict.fromkeys((301, 302, 303, 307, 308), "a key is not sent on: name the address itself as base_url"),

@@ -45,10 +45,7 @@ SNAPSHOT = "session-commit"
 """What the policy snapshot id of such a rollout begins with (RFC §11.2)."""
 NOT_WANTED = "the session's memory policy asks for no experiences"
 BUSY = "another process is learning from it"
-AGAIN = (
-    "POST /api/v1/tasks/{id}/retry tries it again, and so does the next start of xp serve;"
-    " a model that refused the key is asked nothing more before that"
-)
+AGAIN = "POST /api/v1/tasks/{id}/retry tries it again, and so does the next start of xp serve"
 
 
 @dataclass(frozen=True, slots=True)
