@@ -101,7 +101,7 @@ class Traces:
                 continue
             if span.trace in self._given and not self._parted:
                 self._parted = True
-                why = "spans of a trace lie so far apart that they become several rollouts: sort them by trace"
+                why = "spans of a trace lie so far apart that they are several rollouts: sort them by trace"
                 told.append(Flaw(why, "warning"))
             trace = self._traces.setdefault(span.trace, _Trace())
             trace.session = trace.session or span.session
