@@ -21,7 +21,7 @@ from trainer.domain import (
     TextPart,
     ToolPart,
 )
-from trainer.remote_protocol import EXECUTIONS, QUERY, UNFINISHED
+from trainer.remote.protocol import EXECUTIONS, QUERY, UNFINISHED
 from trainer.web.limits import WebLimits
 from trainer.web.run import config_of
 from xpstore.errors import UsageError

@@ -11,9 +11,9 @@ from tests.fickle import Fickle
 from tests.trainer.doubles import NoteTaker
 from trainer.components.streaming_trainer import StreamingPolicyTrainerConfig
 from trainer.domain import Case, Rubric, RubricEvaluation
+from trainer.remote.session_case import render_case_spec, render_outcome
 from trainer.service.session_messages import WireMessage
 from trainer.service.sessions import SessionService
-from trainer.session_case import render_case_spec, render_outcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -23,7 +23,7 @@ _HOME = {
     "ExperienceSetLoader": "trainer.components.memory_store",
     "GitPolicyUpdater": "trainer.components.policy_updater",
     "GradientEstimator": "trainer.interfaces",
-    "HttpSessionClient": "trainer.session_client",
+    "HttpSessionClient": "trainer.remote.session_client",
     "LLMAgentRolloutExecutor": "trainer.components.rollout_executor",
     "ListCaseLoader": "trainer.components.case_loader",
     "MemoryFile": "xpstore.experience",

@@ -21,10 +21,10 @@ from tests.llm_world import recordings, write
 from tests.openviking_world import ROOT, BothModels, openviking_server, xp_serve
 from trainer.components.session_commit import SessionCommitPolicyTrainer
 from trainer.context import PipelineContext
-from trainer.http_client import JsonClient
 from trainer.importers import read_rollouts
-from trainer.session_client import HttpSessionClient
-from trainer.session_upload import ENDED, Pace
+from trainer.remote.client import JsonClient
+from trainer.remote.session_client import HttpSessionClient
+from trainer.remote.session_upload import ENDED, Pace
 from xpstore.experience import ExperienceSet
 
 if TYPE_CHECKING:

@@ -288,7 +288,7 @@ def test_hand_made_experiences_that_no_plan_may_write(store, xp):
     ("data", "words"),
     [
         (b"", "the file is empty"),
-        (b"{", "not valid JSON"),
+        (b"{", "has no end"),
         (b"\0\1\2", "binary file"),
         (b"\x1f\x8b", "gzip"),
         (b"[1, 2]", "no rollout was found"),

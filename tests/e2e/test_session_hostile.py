@@ -13,7 +13,7 @@ from tests.e2e.bad import leftovers
 from tests.served import service
 from tests.session_world import quick
 from tests.trainer.doubles import SECRET
-from trainer.session_case import CASE_HEADER, OUTCOME_HEADER
+from trainer.remote.session_case import CASE_HEADER, OUTCOME_HEADER
 from xpstore.location import Location
 from xpstore.verify import verify
 

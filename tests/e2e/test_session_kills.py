@@ -21,7 +21,7 @@ from tests.fickle import check
 from tests.llm_world import DIGITS, LESSONS, QUOTE, teach, topic_of
 from tests.serving import Client, Served, zygote
 from trainer.domain import Case, Rubric, RubricEvaluation
-from trainer.session_case import render_case_spec, render_outcome
+from trainer.remote.session_case import render_case_spec, render_outcome
 from xpstore import evidence, inbox
 from xpstore.ledger import ledgers
 from xpstore.location import Location

@@ -21,7 +21,7 @@ from trainer import (
 from trainer.components.memory_store import BranchPolicy
 from trainer.environment import world_of
 from trainer.environments.order_desk import suites
-from trainer.session_upload import Pace
+from trainer.remote.session_upload import Pace
 from trainer.store_door import StoreDoor
 from xpstore.settings import EnvironmentSettings
 

@@ -138,7 +138,7 @@ async def as_trainer(client: AsyncHTTPClient, sessions: list[dict]) -> dict:
 
 async def as_upload(client: AsyncHTTPClient, sessions: list[dict]) -> dict:
     """Return what our upload makes of the sessions, and then of the same sessions."""
-    from trainer.session_upload import Pace, SessionUpload, Way  # noqa: PLC0415  # only this needs ours
+    from trainer.remote.session_upload import Pace, SessionUpload, Way  # noqa: PLC0415  # only this needs ours
 
     upload = SessionUpload(client, Pace(timeout=120.0))
 

@@ -9,10 +9,10 @@ from tests.llm_world import recordings, write
 from tests.openviking_world import EXPERIENCE
 from trainer.components.session_commit import SessionCommitPolicyTrainer
 from trainer.context import PipelineContext
-from trainer.http_client import JsonClient
 from trainer.importers import read_rollouts
-from trainer.session_client import HttpSessionClient
-from trainer.session_upload import Pace
+from trainer.remote.client import JsonClient
+from trainer.remote.session_client import HttpSessionClient
+from trainer.remote.session_upload import Pace
 from xpstore.experience import ExperienceSet
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from trainer.components.remote import RemoteCaseLoader, health_of
 from trainer.copies import near_copy
 from trainer.evaluate import Measurement, measure
 from trainer.loop import Arranged, LoopOptions, train_loop
-from trainer.remote_protocol import CasesQuery
+from trainer.remote.protocol import CasesQuery
 from trainer.report import BASELINE_EPOCH, evaluation_stage
 from trainer.store_door import StoreDoor
 from trainer.trials import seed_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trainer.context import ApplyContext
     from trainer.domain import Case
     from trainer.interfaces import PolicyTrainer
-    from trainer.remote_protocol import Health
+    from trainer.remote.protocol import Health
     from trainer.report import EvaluationStage, LoopReport, Stage
     from trainer.rollouts import Progress
     from trainer.strategies import ModelChoice

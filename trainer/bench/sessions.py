@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from trainer.components.memory_store import BranchPolicy
 from trainer.components.session_commit import SessionCommitPolicyTrainer
-from trainer.http_client import JsonClient, origin_of
-from trainer.session_client import HttpSessionClient
+from trainer.remote.client import JsonClient, origin_of
+from trainer.remote.session_client import HttpSessionClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from trainer.components.remote import Connect
     from trainer.interfaces import RolloutExecutor
-    from trainer.remote_protocol import Health
+    from trainer.remote.protocol import Health
 
 IDLE = "do-nothing"
 """What the option `agent` of a service is called, and the agent, that gives the floor."""

@@ -224,7 +224,7 @@ def _run(
 async def _service(given: Mapping[str, object], folder: Path) -> AsyncIterator[Connect]:
     """Yield what connects to the service: the one that was named, or one that lives as long as this does."""
     from trainer.bench.service import running
-    from trainer.http_client import JsonClient
+    from trainer.remote.client import JsonClient
 
     key = _key(str(given["key_variable"]))
     async with AsyncExitStack() as stack:

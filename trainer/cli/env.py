@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from trainer.domain import Case
     from trainer.env_kit.check import Check
     from trainer.env_kit.runtime import EnvironmentRuntime
-    from trainer.http_client import JsonClient
-    from trainer.remote_protocol import CasesQuery
+    from trainer.remote.client import JsonClient
+    from trainer.remote.protocol import CasesQuery
     from trainer.web.keys import KeyFile
 
     Decorated = Callable[..., None]
@@ -223,7 +223,7 @@ def check_command(  # noqa: PLR0913  # the options of the verb
     """
     import asyncio
 
-    from trainer.remote_protocol import CasesQuery
+    from trainer.remote.protocol import CasesQuery
 
     query = CasesQuery(dataset=dataset, domain=domain, split=split)
     client = _client(url, key_variable, retries=1)
@@ -261,7 +261,7 @@ def cases_command(  # noqa: PLR0913  # the options of the verb
     import asyncio
 
     from trainer.components.remote import RemoteCaseLoader
-    from trainer.remote_protocol import CasesQuery
+    from trainer.remote.protocol import CasesQuery
     from trainer.suite import write_suite
 
     query = CasesQuery(dataset=dataset, domain=domain, split=split)
@@ -309,7 +309,7 @@ def _option(text: str) -> tuple[str, JsonValue]:
 
 
 def _client(url: str, key_variable: str, retries: int = 4) -> JsonClient:
-    from trainer.http_client import JsonClient
+    from trainer.remote.client import JsonClient
 
     key = os.environ.get(key_variable, "").strip() if key_variable else ""
     if key_variable and not key:

@@ -82,8 +82,11 @@ def command(app: App, *, branch: str, revision: str, reports: bool, by_meaning: 
             await tools.close()
 
     # Whoever reads standard input in a thread cannot be interrupted; a kill leaves nothing half-written.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asyncio.run(work())
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        asyncio.run(work())
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _warn(text: str) -> None:

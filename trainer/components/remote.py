@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 
 from trainer.components.case_loader import ListCaseLoader
 from trainer.errors import ComponentError
-from trainer.http_client import HttpError
-from trainer.remote_protocol import DEFAULT_LIMIT, HEALTH, QUERY, CasePage, Health, read_wire
-from trainer.remote_rollout import RemoteError, Submission, deadline, run
-from trainer.remote_values import policy_set_json, sent_case, unlabelled
+from trainer.remote.client import HttpError
+from trainer.remote.protocol import DEFAULT_LIMIT, HEALTH, QUERY, CasePage, Health, read_wire
+from trainer.remote.rollout import RemoteError, Submission, deadline, run
+from trainer.remote.values import policy_set_json, sent_case, unlabelled
 from xpstore.errors import XpError
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from trainer.context import ExecutionContext, PipelineContext
     from trainer.domain import Case, Rollout
-    from trainer.http_client import JsonClient
-    from trainer.remote_protocol import CasesQuery
+    from trainer.remote.client import JsonClient
+    from trainer.remote.protocol import CasesQuery
     from xpstore.experience import ExperienceSet
 
     Connect = Callable[[], JsonClient]
@@ -50,8 +50,8 @@ class RemoteCaseLoader:
     ) -> None:
         """`page` is how many cases are asked for at once, `batch_size` as `ListCaseLoader` has it.
 
-        What the service says of how a case is to come out (`remote_values.LABELS`) is left out, so that it
-        gets into no store; with `labels` it stays.
+        What the service says of how a case is to come out (`LABELS` of remote/values.py) is left out: it
+        gets into no store. With `labels` it stays.
         """
         self._connect = connect
         self._query = query

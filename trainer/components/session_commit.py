@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from trainer.domain import RolloutAnalysis, RolloutFailure, RolloutTrainingResult, TextPart
 from trainer.redaction import redact_rollout
-from trainer.session_case import as_speech, render_case_spec, render_outcome
-from trainer.session_upload import Pace, SessionError, SessionUpload
+from trainer.remote.session_case import as_speech, render_case_spec, render_outcome
+from trainer.remote.session_upload import Pace, SessionError, SessionUpload
 from xpstore.errors import FormatError, UsageError
 from xpstore.hashing import content_id
 from xpstore.model import Frozen
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from trainer.context import PipelineContext
     from trainer.domain import Message, Part, Rollout, RubricEvaluation
     from trainer.interfaces import PolicyHandle
-    from trainer.session_client import SessionClient
-    from trainer.session_upload import Way, WireMessage
+    from trainer.remote.session_client import SessionClient
+    from trainer.remote.session_upload import Way, WireMessage
     from xpstore.experience import ExperienceSet
 
 

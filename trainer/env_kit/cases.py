@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from trainer.domain import Case
 from trainer.env_kit.foreign import reason
 from trainer.env_kit.runtime import CaseQuery, TakesInput
-from trainer.remote_protocol import CaseJson, CasePage
-from trainer.remote_values import case_id, unlabelled
+from trainer.remote.protocol import CaseJson, CasePage
+from trainer.remote.values import case_id, unlabelled
 from trainer.web.problem import WebError
 from xpstore.errors import UsageError, XpError
 from xpstore.hashing import content_id
@@ -18,7 +18,7 @@ from xpstore.hashing import content_id
 if TYPE_CHECKING:
     from trainer.env_kit.aside import Aside
     from trainer.env_kit.runtime import EnvironmentRuntime
-    from trainer.remote_protocol import CasesQuery
+    from trainer.remote.protocol import CasesQuery
 
 SLICES = 64
 """Answers of the runtime that are remembered."""

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 from trainer.components.remote import health_of
 from trainer.context import ExecutionContext
-from trainer.http_client import HttpError, segment
 from trainer.importers import rollout_json
 from trainer.importers.jsontext import RecordError
-from trainer.remote_protocol import (
+from trainer.remote.client import HttpError, segment
+from trainer.remote.protocol import (
     COMPLETED,
     EXECUTE,
     EXECUTIONS,
@@ -25,8 +25,8 @@ from trainer.remote_protocol import (
     Execution,
     read_wire,
 )
-from trainer.remote_rollout import FIRST_POLL, LONGEST_POLL, Submission
-from trainer.remote_values import is_of, policy_set_json, sent_case
+from trainer.remote.rollout import FIRST_POLL, LONGEST_POLL, Submission
+from trainer.remote.values import is_of, policy_set_json, sent_case
 from trainer.rollouts import score_problem
 from xpstore.errors import XpError
 from xpstore.experience import Experience, ExperienceSet
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from trainer.domain import Case, Rollout
-    from trainer.http_client import JsonClient
-    from trainer.remote_protocol import Health
+    from trainer.remote.client import JsonClient
+    from trainer.remote.protocol import Health
 
 PAGE = 3
 """Cases of the pages that are asked for."""

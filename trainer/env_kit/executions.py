@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from trainer.domain import Rollout
 from trainer.env_kit.foreign import reason, where
-from trainer.remote_protocol import CANCELLED, COMPLETED, FAILED, RUNNING, Execution
+from trainer.remote.protocol import CANCELLED, COMPLETED, FAILED, RUNNING, Execution
 from trainer.web.problem import WebError
 from xpstore.errors import XpError
 from xpstore.hashing import canonical_json
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trainer.env_kit.aside import Aside
     from trainer.env_kit.runtime import EnvironmentRuntime, RolloutRequest
     from trainer.env_kit.store import ExecutionStore
-    from trainer.remote_protocol import CaseJson
+    from trainer.remote.protocol import CaseJson
 
 trace = logging.getLogger("xpstore.trace.env")
 

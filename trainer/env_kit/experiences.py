@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from trainer.http_client import HttpError, JsonClient
+from trainer.remote.client import HttpError, JsonClient
 from xpstore.errors import NotFoundError, UsageError
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.location import Location

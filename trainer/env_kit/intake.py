@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from trainer.env_kit.executions import Submitted
 from trainer.env_kit.runtime import RolloutRequest
-from trainer.remote_protocol import (
+from trainer.remote.protocol import (
     CASE_ID,
     IDEMPOTENCY,
     MOST_KEY,
@@ -19,7 +19,7 @@ from trainer.remote_protocol import (
     TRAINING,
     PolicySetJson,
 )
-from trainer.remote_values import experience_set
+from trainer.remote.values import experience_set
 from trainer.web.problem import WebError
 from xpstore.experience import ExperienceSet
 from xpstore.hashing import content_id
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trainer.env_kit.aside import Aside
     from trainer.env_kit.cases import CaseBook
     from trainer.env_kit.executions import Executions
-    from trainer.remote_protocol import ExecuteRequest, Execution
+    from trainer.remote.protocol import ExecuteRequest, Execution
 
 Reader = Callable[[str, str], ExperienceSet]
 """Takes `root_uri` and snapshot id, returns the experiences; called in a thread. Raises XpError."""

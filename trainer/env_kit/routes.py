@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from trainer.env_kit.cases import CaseBook
 from trainer.env_kit.executions import Executions
 from trainer.env_kit.intake import Intake
-from trainer.remote_protocol import (
+from trainer.remote.protocol import (
     EXECUTE,
     EXECUTIONS,
     IDEMPOTENCY_HEADER,

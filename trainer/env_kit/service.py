@@ -19,7 +19,7 @@ from trainer.env_kit.intake import Intake
 from trainer.env_kit.routes import router
 from trainer.env_kit.runtime import NamesAgent, TakesInput
 from trainer.env_kit.store import ExecutionStore
-from trainer.remote_protocol import Health
+from trainer.remote.protocol import Health
 from trainer.web.app import make_app
 from trainer.web.keys import Access
 from trainer.web.limits import MEBIBYTE, WebLimits

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from trainer.remote_protocol import Execution
+from trainer.remote.protocol import Execution
 from xpstore.errors import RepositoryError
 
 if TYPE_CHECKING:

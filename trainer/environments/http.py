@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from trainer.components.remote import TIME_LIMIT, RemoteRolloutExecutor, health_of
 from trainer.environments.options import Options
-from trainer.http_client import JsonClient, check_address, is_local, origin_of
+from trainer.remote.client import JsonClient, check_address, is_local, origin_of
 from xpstore import gitcli
 from xpstore.errors import UsageError
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from trainer.interfaces import RolloutExecutor
-    from trainer.remote_protocol import Health
+    from trainer.remote.protocol import Health
 
 SETTING = "xp.trustedEnvironment"
 """In git's configuration: `https://host`, or `https://host VARIABLE` for one that may have a key."""

@@ -24,8 +24,8 @@ from trainer.domain import (
 )
 from trainer.offline.facts import read_facts
 from trainer.offline.masking import changes_something, is_name
+from trainer.remote.session_case import OUTCOME_HEADER, parse_case_spec, parse_outcome
 from trainer.rubric import evaluate
-from trainer.session_case import OUTCOME_HEADER, parse_case_spec, parse_outcome
 from xpstore.model import Frozen
 
 if TYPE_CHECKING:

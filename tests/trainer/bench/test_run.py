@@ -12,8 +12,8 @@ from trainer.bench.run import Bench, open_store, run_bench
 from trainer.bench.world import IDLE
 from trainer.domain import RolloutTrainingResult
 from trainer.env_kit.service import make_service
-from trainer.http_client import JsonClient
 from trainer.loop import LoopOptions
+from trainer.remote.client import JsonClient
 from xpstore.commit import commit
 from xpstore.errors import UsageError, XpError
 from xpstore.init import init

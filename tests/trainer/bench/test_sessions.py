@@ -13,8 +13,8 @@ from trainer.bench.report import lessons_at
 from trainer.bench.run import Bench, open_store, run_bench
 from trainer.bench.sessions import learner_name, session_trainer
 from trainer.env_kit.service import make_service
-from trainer.http_client import JsonClient
 from trainer.loop import LoopOptions
+from trainer.remote.client import JsonClient
 from xpstore.commit import commit
 from xpstore.location import Location
 from xpstore.snapshot import snapshot

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.bench.world import IDLE, BenchEnvironment, check_service
-from trainer.http_client import JsonClient
-from trainer.remote_protocol import Health
+from trainer.remote.client import JsonClient
+from trainer.remote.protocol import Health
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,9 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_cannot_be_served_is_said_before_anything_is(words, code, said, capsys):
+    before = signal.getsignal(signal.SIGINT)
     assert run(["-C", "s", "mcp", *words]) == code
+    assert signal.getsignal(signal.SIGINT) is before
     captured = capsys.readouterr()
     assert said in captured.err
     assert captured.out == ""

@@ -10,13 +10,14 @@ import pytest
 
 from tests.env_world import GOLD, POLICY, SNAPSHOT, completed, execution, word_case
 from tests.json_server import Answer, json_server
-from trainer import http_client, remote_rollout
 from trainer.components.remote import RemoteCaseLoader, RemoteRolloutExecutor
 from trainer.context import CaseLoadContext, ExecutionContext, PipelineContext
 from trainer.errors import ComponentError
-from trainer.http_client import HttpError, JsonClient
-from trainer.remote_protocol import EXECUTE, EXECUTIONS, HEALTH, QUERY, CaseJson, CasesQuery, Health
-from trainer.remote_rollout import RemoteError
+from trainer.remote import client as http_client
+from trainer.remote import rollout as remote_rollout
+from trainer.remote.client import HttpError, JsonClient
+from trainer.remote.protocol import EXECUTE, EXECUTIONS, HEALTH, QUERY, CaseJson, CasesQuery, Health
+from trainer.remote.rollout import RemoteError
 from trainer.rollouts import Conditions, run_trials
 from trainer.trials import trials_of
 

@@ -21,9 +21,15 @@ from trainer.domain import (
     TextPart,
     ToolPart,
 )
-from trainer.session_case import OUTCOME_HEADER, parse_case_spec, parse_outcome, render_outcome, trimmed
-from trainer.session_client import HttpSessionClient
-from trainer.session_upload import Pace
+from trainer.remote.session_case import (
+    OUTCOME_HEADER,
+    parse_case_spec,
+    parse_outcome,
+    render_outcome,
+    trimmed,
+)
+from trainer.remote.session_client import HttpSessionClient
+from trainer.remote.session_upload import Pace
 from xpstore.errors import UsageError
 from xpstore.experience import ExperienceSet
 
@@ -290,7 +296,7 @@ def test_messages_that_came_twice_are_never_learned_from(server):
 def test_messages_go_in_calls_of_a_hundred_and_bounded_size(server, monkeypatch):
     train(server, rollout(turns=250), rollout("exchange"))
     assert server.calls["add"] == 4
-    monkeypatch.setattr("trainer.session_upload.MOST_CHARACTERS", 1_000)
+    monkeypatch.setattr("trainer.remote.session_upload.MOST_CHARACTERS", 1_000)
     big = Message(role="user", parts=(TextPart(text="far too much " * 100),))
     before = server.calls["add"]
     train(server, rollout("large").model_copy(update={"messages": (big, big, big)}))

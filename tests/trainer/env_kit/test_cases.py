@@ -7,8 +7,8 @@ import pytest
 from tests.env_world import GOLD, Words, word_case
 from trainer.env_kit.aside import Aside
 from trainer.env_kit.cases import CaseBook
-from trainer.remote_protocol import CaseJson, CasesQuery
-from trainer.remote_values import case_id, sent_case
+from trainer.remote.protocol import CaseJson, CasesQuery
+from trainer.remote.values import case_id, sent_case
 from trainer.web.problem import WebError
 from xpstore.errors import UsageError
 

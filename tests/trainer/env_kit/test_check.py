@@ -10,8 +10,8 @@ from trainer.domain import Message, TextPart
 from trainer.env_kit import check as checking
 from trainer.env_kit.check import CHECKS, SNAPSHOT, check
 from trainer.env_kit.service import make_service
-from trainer.http_client import JsonClient
-from trainer.remote_protocol import EXECUTE, EXECUTIONS, HEALTH, QUERY, CaseJson, CasesQuery
+from trainer.remote.client import JsonClient
+from trainer.remote.protocol import EXECUTE, EXECUTIONS, HEALTH, QUERY, CaseJson, CasesQuery
 
 CASE = {"name": "a", "rubric": {"name": "r", "criteria": [{"name": "said"}]}}
 ONE = f"{EXECUTIONS}/rollout_exec_1"

@@ -11,7 +11,7 @@ from trainer.env_kit.executions import Executions, Limits, Submitted
 from trainer.env_kit.runtime import RolloutRequest
 from trainer.env_kit.store import ExecutionStore
 from trainer.errors import ComponentError
-from trainer.remote_protocol import UNFINISHED, CaseJson
+from trainer.remote.protocol import UNFINISHED, CaseJson
 from trainer.web.problem import WebError
 from xpstore.errors import RepositoryError
 

@@ -5,9 +5,9 @@ import pytest
 from tests.builders import git
 from tests.env_world import serving
 from tests.served import service, small_store
-from trainer import http_client
 from trainer.env_kit.experiences import reader_of
-from trainer.http_client import HttpError
+from trainer.remote import client as http_client
+from trainer.remote.client import HttpError
 from xpstore.errors import NotAStoreError, NotFoundError, UsageError
 from xpstore.snapshot import snapshot
 

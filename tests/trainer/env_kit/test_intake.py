@@ -10,8 +10,8 @@ from trainer.env_kit.cases import CaseBook
 from trainer.env_kit.executions import Executions, Limits
 from trainer.env_kit.intake import SETS, Intake
 from trainer.env_kit.store import ExecutionStore
-from trainer.remote_protocol import ExecuteRequest, PolicyJson, PolicySetJson
-from trainer.remote_values import case_id, policy_set_json, sent_case
+from trainer.remote.protocol import ExecuteRequest, PolicyJson, PolicySetJson
+from trainer.remote.values import case_id, policy_set_json, sent_case
 from trainer.web.problem import WebError
 from xpstore.errors import NotFoundError, UsageError
 from xpstore.experience import ExperienceSet

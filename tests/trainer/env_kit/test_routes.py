@@ -13,7 +13,7 @@ from tests.asgi import get, opened
 from tests.env_world import SNAPSHOT, Words, ended, post, submission
 from tests.openapi_requests import ANYTHING, operations, requests
 from trainer.env_kit.service import make_service
-from trainer.remote_protocol import EXECUTE, EXECUTIONS, QUERY
+from trainer.remote.protocol import EXECUTE, EXECUTIONS, QUERY
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -11,7 +11,7 @@ from tests.asgi import get, opened
 from tests.env_world import Words, ended, post, submission
 from trainer.env_kit.executions import Limits
 from trainer.env_kit.service import WEB_LIMITS, health_of, make_service
-from trainer.remote_protocol import EXECUTE, EXECUTIONS, QUERY
+from trainer.remote.protocol import EXECUTE, EXECUTIONS, QUERY
 from trainer.web.keys import KeyFile
 from trainer.web.limits import MEBIBYTE, WebLimits
 from xpstore.errors import UsageError

@@ -7,7 +7,7 @@ import pytest
 
 from tests.env_world import completed, execution
 from trainer.env_kit.store import ExecutionStore
-from trainer.remote_protocol import Execution
+from trainer.remote.protocol import Execution
 from xpstore.errors import RepositoryError
 
 DONE = Execution.model_validate(completed())

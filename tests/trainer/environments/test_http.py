@@ -19,8 +19,8 @@ from trainer.environments.http import HttpEnvironment, make
 from trainer.environments.order_desk import make as make_desk
 from trainer.environments.order_desk import suites
 from trainer.environments.order_desk.service import make_runtime
-from trainer.http_client import HttpError
-from trainer.remote_rollout import RemoteError
+from trainer.remote.client import HttpError
+from trainer.remote.rollout import RemoteError
 from xpstore.errors import UsageError
 from xpstore.experience import Experience, ExperienceSet
 from xpstore.location import Location
@@ -165,7 +165,7 @@ def test_a_service_that_was_replaced_counts_no_more():
 
 
 def test_nobody_is_there(monkeypatch):
-    monkeypatch.setattr("trainer.http_client._backoff", lambda _: 0.0)
+    monkeypatch.setattr("trainer.remote.client._backoff", lambda _: 0.0)
     with pytest.raises(HttpError, match="cannot be reached") as caught:
         make({"url": "http://127.0.0.1:9"}).executor()
     assert caught.value.hint == "is the service running?"

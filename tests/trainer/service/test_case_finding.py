@@ -6,9 +6,9 @@ import pytest
 
 from tests.session_world import called, outcome, said, session, spec
 from trainer.domain import CriterionResult, RubricEvaluation
+from trainer.remote.session_case import OUTCOME_HEADER, render_outcome
 from trainer.service.case_finding import NO_OUTCOME, NO_TASK, OfflineCaseFinder, spoken_of
 from trainer.service.session_messages import WireText, to_messages
-from trainer.session_case import OUTCOME_HEADER, render_outcome
 from xpstore.errors import FormatError
 
 

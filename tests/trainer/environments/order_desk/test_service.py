@@ -5,7 +5,7 @@ import pytest
 from trainer.env_kit.runtime import CaseQuery
 from trainer.environments.order_desk import make, suites
 from trainer.environments.order_desk.service import CASE_INPUT, make_runtime
-from trainer.remote_values import LABELS
+from trainer.remote.values import LABELS
 from xpstore.errors import UsageError
 
 DESK = make_runtime()
