@@ -19,12 +19,13 @@ import openai
 
 from trainer.asking import trusted
 from trainer.asking.abilities import is_too_long
-from trainer.asking.attempts import AttemptError, Attempts, seconds_of
+from trainer.asking.attempts import AttemptError, Attempts
 from trainer.asking.body import ACCEPTED, BodyError, unpacked
 from trainer.asking.chat import Chat, ChatReply, Embedder, greeting
 from trainer.asking.envelope import EnvelopeError, body_of, read_embeddings, read_reply, reported
 from trainer.asking.quoting import excerpt
 from trainer.asking.slots import Slots
+from trainer.retry_after import seconds_of
 from xpstore.errors import UsageError
 
 if TYPE_CHECKING:

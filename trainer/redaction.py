@@ -5,14 +5,9 @@ Text that no file can hold is mended here too: a lone surrogate, half of a chara
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.domain import Rollout
-from xpstore.hashing import mend
+from xpstore.hashing import mended
 from xpstore.redact import Redactor
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
 
 
 def redact_rollout(rollout: Rollout) -> Rollout:
@@ -25,14 +20,4 @@ def redact_rollout(rollout: Rollout) -> Rollout:
     redactor = Redactor()
     redactor.redact_json(data["case"])
     # mended last: an escaped surrogate in JSON text may come out of redaction as a raw one
-    return Rollout.model_validate(_mended(redactor.redact_json(data)))
-
-
-def _mended(value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        return mend(value)
-    if isinstance(value, list):
-        return [_mended(item) for item in value]
-    if isinstance(value, dict):
-        return {mend(key): _mended(item) for key, item in value.items()}
-    return value
+    return Rollout.model_validate(mended(redactor.redact_json(data)))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 ID_LENGTH = 20  # hex digits of our own ids: 80 bits, collisions are out of reach at 10^9 items
 
@@ -32,3 +36,14 @@ def mend(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def mended(value: JsonValue) -> JsonValue:
+    """Return a JSON value with all of its texts, keys too, as `mend` has them."""
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, list):
+        return [mended(item) for item in value]
+    if isinstance(value, dict):
+        return {mend(key): mended(item) for key, item in value.items()}
+    return value

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xpstore.hashing import ID_LENGTH, blob_id, canonical_json, content_id, mend
+from xpstore.hashing import ID_LENGTH, blob_id, canonical_json, content_id, mend, mended
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -53,3 +53,9 @@ def test_mended_text_can_be_written_and_stays(text):
 
 def test_two_halves_are_one_character_and_a_lone_one_is_replaced():
     assert mend("a\ud83d\ude00b\udcff\ud800c") == "a\U0001f600b\ufffd\ufffdc"
+
+
+def test_all_texts_of_a_json_value_are_mended():
+    assert mended({"a\ud800": ["\udc00", {"b": "ok"}, 1, None]}) == {
+        "a\ufffd": ["\ufffd", {"b": "ok"}, 1, None]
+    }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import time
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from trainer.asking.chat import ChatError
@@ -193,18 +191,3 @@ class Attempts:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def seconds_of(header: str) -> float | None:
-    """Return the seconds of a Retry-After header, which has a number or a date; None where it has neither.
-
-    0 where the moment is past.
-    """
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None

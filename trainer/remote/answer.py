@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from xpstore.errors import XpError
@@ -118,15 +116,3 @@ def reason(body: JsonValue) -> str:
     if isinstance(body, str):
         return body
     return json.dumps(body) if isinstance(body, list) else ""
-
-
-def seconds_of(header: str) -> float | None:
-    """Return the seconds of a Retry-After header, which has a number or a date; None where it has neither."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None

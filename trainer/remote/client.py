@@ -18,7 +18,8 @@ from urllib.parse import quote
 import httpx
 import tenacity
 
-from trainer.remote.answer import HttpError, Kind, Reply, cleaned, decoded, kind_of, reason, seconds_of
+from trainer.remote.answer import HttpError, Kind, Reply, cleaned, decoded, kind_of, reason
+from trainer.retry_after import seconds_of
 from xpstore.errors import UsageError
 from xpstore.hashing import mend
 

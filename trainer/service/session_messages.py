@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 from trainer.domain import Message, TextPart, ToolPart
 from trainer.service.session_errors import InvalidRequestError
 from trainer.service.uris import EXPERIENCES, SUFFIX
-from xpstore.hashing import mend
+from xpstore.hashing import mended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,7 +139,7 @@ class WireMessage(Wire):
             "message_kind": self.message_kind,
             "source_message_ids": list(self.source_message_ids) if self.source_message_ids else None,
         }
-        return {key: _mended(value) for key, value in row.items() if value is not None}
+        return {key: mended(value) for key, value in row.items() if value is not None}
 
 
 def to_messages(stored: Sequence[Mapping[str, JsonValue]]) -> tuple[Message, ...]:
@@ -211,13 +211,3 @@ def _depth(value: JsonValue) -> int:
         if depth > DEEPEST:
             break
     return depth
-
-
-def _mended(value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        return mend(value)
-    if isinstance(value, list):
-        return [_mended(item) for item in value]
-    if isinstance(value, dict):
-        return {mend(key): _mended(item) for key, item in value.items()}
-    return value

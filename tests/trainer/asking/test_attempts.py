@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections import Counter
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from functools import partial
 
 import pytest
@@ -16,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests import virtual_clock
 from trainer.asking import attempts
-from trainer.asking.attempts import AttemptError, Attempts, seconds_of
+from trainer.asking.attempts import AttemptError, Attempts
 from trainer.asking.chat import ChatError
 from trainer.asking.slots import SAFE, Slots
 from xpstore.settings import LlmSettings
@@ -370,37 +368,3 @@ def test_what_fails_for_another_reason_lowers_nothing():
     results = virtual_clock.run(both())
     assert [r.message for r in results] == ["answered 500 (2 attempts)"] * 3
     assert (slots.limit, slots.fewest) == (4, None)
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("", None), ("soon", None), ("nan", None), ("inf", None)],
-)
-def test_how_long_an_endpoint_asks_to_wait(header, seconds):
-    assert seconds_of(header) == seconds
-
-
-def test_an_endpoint_may_name_the_moment():
-    assert 50 < seconds_of(formatdate(time.time() + 60, usegmt=True)) <= 60
-    assert seconds_of(formatdate(0, usegmt=True)) == 0
-
-
-@pytest.mark.parametrize("wait", [None, 0.0, 1.0, 120.0])
-def test_those_that_failed_together_do_not_come_back_together(wait):
-    """Also where the endpoint asks to wait for no time at all, or for a moment that is past."""
-    error = AttemptError("http", "answered 503", status=503, wait=wait)
-    pauses = {error.pause(1) for _ in range(20)}
-    assert len(pauses) > 1
-    assert min(pauses) >= (wait or 0.75 * attempts.FIRST_PAUSE)
-    assert max(pauses) <= (wait or 0) + attempts.FIRST_PAUSE
-    assert error.pause(20) <= (wait or 0) + attempts.LONGEST_PAUSE
-    assert AttemptError("http", "", wait=121.0).pause(1) is None
-    assert AttemptError("http", "", final=True).pause(1) is None
-
-
-def test_where_nothing_is_said_of_a_quota_its_minute_is_waited_for():
-    error = AttemptError("http", "answered 429", status=429)
-    assert error.pause(1) <= attempts.FIRST_PAUSE
-    assert error.pause(1, alone=1) <= attempts.FIRST_PAUSE, "one may be by chance"
-    assert error.pause(2, alone=2) >= 60
-    assert error.pause(9, alone=9_999) <= attempts.LONGEST_WAIT

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import time
-from email.utils import formatdate
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.remote.answer import HttpError, cleaned, decoded, kind_of, reason, seconds_of
+from trainer.remote.answer import HttpError, cleaned, decoded, kind_of, reason
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
@@ -70,20 +67,6 @@ def test_depth_is_bounded():
 )
 def test_where_services_say_what_is_wrong(body, said):
     assert reason(body) == said
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"), [("3", 3), ("0.5", 0.5), ("-1", 0), ("soon", None), ("", None), ("nan", None)]
-)
-def test_retry_after(header, seconds):
-    assert seconds_of(header) == seconds
-
-
-def test_retry_after_a_date():
-    seconds = seconds_of(formatdate(time.time() + 100))
-    assert seconds is not None
-    assert 90 < seconds <= 100
-    assert seconds_of(formatdate(time.time() - 100)) == 0
 
 
 def test_an_error_has_its_facts():
