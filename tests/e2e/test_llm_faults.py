@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.llm import Learner, make_template
 from tests.llm_server import Fault
 from tests.llm_world import DIGITS, LESSONS, edit, extract, merge, recording, recordings, teach, write
+from trainer.asking import attempts
 
 HEALED = ("fenced", "prose", "thinking")
 """An answer in wrappings is an answer."""
@@ -53,6 +54,7 @@ def template(tmp_path_factory):
 @pytest.fixture
 def store(template, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(template.parent)
+    monkeypatch.setattr(attempts, "QUOTA_PAUSE", 0.05)  # a minute, for one who refuses again and again
     return Learner(template, capsys, monkeypatch).copy(tmp_path / "s")
 
 
