@@ -135,7 +135,7 @@ def task(rollout: Rollout) -> str:
     given = {key: value for key, value in case.input.items() if key not in LABELS}
     lines = [
         case.task_signature,
-        json.dumps(given, ensure_ascii=False) if given else "",
+        _json(given) if given else "",
         case.rubric.description,
         *(f"- {c.name}: {c.description}".rstrip(": ") for c in case.rubric.criteria),
     ]
@@ -157,7 +157,7 @@ def expected(rollout: Rollout) -> str:
     """Return the calls that a perfect agent makes, one a line, where the training case tells them."""
     actions = rollout.case.input.get("expected_actions")
     found = [a for a in actions if isinstance(a, dict)] if isinstance(actions, list) else []
-    return "\n".join(f"{a.get('name')} {json.dumps(a.get('arguments'), ensure_ascii=False)}" for a in found)
+    return "\n".join(f"{a.get('name')} {_json(a.get('arguments'))}" for a in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +243,11 @@ class _Reading:
         if note.outcome == "unfinished":
             return "unfinished"
         return "partial" if self.evaluation.score > 0 else "failure"
+
+
+def _json(value: JsonValue) -> str:
+    """Return it as it is on record: a rollout that is read again makes the same question."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def _line(text: str) -> str:

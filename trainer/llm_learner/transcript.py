@@ -170,7 +170,7 @@ def _of_part(number: int, role: str, part: Part) -> Iterator[_Piece]:
 def _arguments(part: ToolPart) -> str:
     if isinstance(part.tool_input, str):
         return visible(part.tool_input.strip())
-    return visible(json.dumps(part.tool_input, ensure_ascii=False))
+    return visible(json.dumps(part.tool_input, ensure_ascii=False, sort_keys=True))  # as it is on record
 
 
 def _shortened(piece: _Piece, cap: int | None) -> _Piece:

@@ -12,6 +12,7 @@ from trainer.domain import Case, CriterionResult, Rollout, Rubric, RubricCriteri
 from trainer.errors import NothingToNoteError
 from trainer.llm_learner.extractor import LLMExtractor, Notes, expected, result, task
 from xpstore import note as note_file
+from xpstore.hashing import canonical_json
 
 if TYPE_CHECKING:
     from trainer.asking.chat import ChatRequest
@@ -115,6 +116,25 @@ def test_the_model_sees_the_task_the_result_the_labels_and_the_transcript():
     ):
         assert text in chat.content
     assert chat.asked[0].messages[0].content.startswith("Stage: extract\n")
+
+
+def test_a_rollout_that_is_read_from_its_record_makes_the_same_question():
+    """Else who repeats a run that ended half-way pays for its answers again."""
+    unsorted = {"to": {"zip": "1", "city": "C"}, "order_id": "O17"}
+    fresh = rollout(say("user", "Please send it."), call("send", unsorted, '{"to": 1, "by": 2}'))
+    labels = [{"name": "send", "arguments": unsorted}]
+    given = {**unsorted, "expected_actions": labels}
+    fresh = fresh.model_copy(update={"case": fresh.case.model_copy(update={"input": given})})
+    again = Rollout.model_validate_json(canonical_json(fresh.model_dump(mode="json")))
+    said = notes(nothing="it went well")
+    asked = []
+    for one in (fresh, again):
+        chat = Chat([said])
+        with pytest.raises(NothingToNoteError):
+            asyncio.run(LLMExtractor(asker(chat)).extract(one, FAILED))
+        asked.append(chat.content)
+    assert asked[0] == asked[1]
+    assert '{"order_id": "O17", "to": {"city": "C", "zip": "1"}}' in asked[0]
 
 
 def test_all_data_stands_between_marks():
