@@ -147,7 +147,8 @@ def _statements(text: str | None) -> dict[str, str]:
 
 def _rationale(gradients: Sequence[PatchSemanticGradient], rollouts: Sequence[RolloutRef]) -> str:
     failed = sum(r.passed is False for r in rollouts)
-    evidence = f"Evidence: {len(rollouts)} rollouts, {failed} failed." if rollouts else ""
+    plural = "" if len(rollouts) == 1 else "s"
+    evidence = f"Evidence: {len(rollouts)} rollout{plural}, {failed} failed." if rollouts else ""
     reasons = dict.fromkeys(_wrapped(g.rationale) for g in gradients if g.rationale.strip())
     return "\n\n".join([*([evidence] if evidence else []), *reasons])
 

@@ -42,7 +42,7 @@ def test_items_that_share_nothing_become_plans_of_their_own():
     assert [r.id for r in first.rollouts] == ["r1"]
     assert [g.target_experience_name for g in second.gradients] == ["b"]
     assert first.plan_id != second.plan_id
-    assert second.rationale == "Evidence: 1 rollouts, 1 failed.\n\nwhy b"
+    assert second.rationale == "Evidence: 1 rollout, 1 failed.\n\nwhy b"
 
 
 def test_what_one_gradient_touches_stays_together():

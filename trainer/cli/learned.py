@@ -81,7 +81,8 @@ def _left_out(report: TrainReport) -> Iterator[str]:
     _count(report.report.get("dropped"), "", counts)
     if counts:
         tried = report.report.get("candidates")
-        yield f"Left out of {tried} candidates:" if tried else "Left out:"
+        of = f" of {counted(tried, 'candidate')}" if tried and isinstance(tried, int) else ""
+        yield f"Left out{of}:"
         for why, number in grouped(counts, REASONS_SHOWN):
             yield f"  {number:4}  {paint(why)}"
     groups = [group for group in report.report.values() if isinstance(group, dict)]

@@ -65,7 +65,11 @@ class Report(Frozen):
     messages: Annotated[
         tuple[dict[str, JsonValue], ...],
         Field(
-            max_length=MESSAGES, description="The conversation in OpenAI's chat form, tool calls included."
+            max_length=MESSAGES,
+            description=(
+                "The conversation in OpenAI's chat form, tool calls included. What was done is learned "
+                "from it; without it the outcome is counted, and nothing else."
+            ),
         ),
     ] = ()
     experiences: Annotated[

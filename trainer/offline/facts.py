@@ -66,6 +66,11 @@ class Facts:
         """The tool calls, in order."""
         return tuple(e for e in self.events if isinstance(e, Call))
 
+    @property
+    def shows_the_agent(self) -> bool:
+        """Whether the agent says or calls anything: where it does not, what it did is not on record."""
+        return any(isinstance(e, Call) or e.role != "user" for e in self.events)
+
     def of(self, tool: str) -> tuple[Call, ...]:
         """Return the calls of one tool, in order."""
         return self._by_tool.get(tool, ())

@@ -76,8 +76,11 @@ class Learning:
 
 
 def learn(facts: Iterable[Facts]) -> Learning:
-    """Return the lessons of a set of scored rollouts; a pure function of the set."""
-    return learn_from(Bench(Corpus.of(list(facts))))
+    """Return the lessons of a set of rollouts; a pure function of the set.
+
+    A rollout that shows nothing of its agent counts for no lesson: it does not say that a call was left out.
+    """
+    return learn_from(Bench(Corpus.of([f for f in facts if f.shows_the_agent])))
 
 
 def learn_from(bench: Bench) -> Learning:

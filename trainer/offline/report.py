@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OPPOSED = "contradicts what a person wrote"
 UNSCORED = "it has no score, and what tools refuse in it makes no lesson that holds"
+UNSEEN = "it shows nothing that the agent said or did"
 
 
 def report(learning: Learning, undone: Sequence[str], opposed: Sequence[str] = ()) -> dict[str, JsonValue]:
@@ -97,8 +98,8 @@ def why_nothing(
     for f in facts:
         if f.id in cited:
             continue
-        if not f.events:
-            found[f.id] = "it has no messages"
+        if not f.shows_the_agent:
+            found[f.id] = UNSEEN if f.events else "it has no messages"
         elif f.id in supporting:
             found[f.id] = "what it shows stands in the experiences already"
         elif f.id in removed & denied:

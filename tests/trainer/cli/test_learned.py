@@ -24,6 +24,13 @@ def test_nothing_learned_says_so_and_why():
     ]
 
 
+def test_one_candidate_is_one():
+    told = describe_learned(
+        report(report={"candidates": 1, "dropped": {"decision": {"too little support": 1}}})
+    )
+    assert list(told)[-2:] == ["Left out of 1 candidate:", "     1  too little support"]
+
+
 def test_what_is_learned_already_is_no_news():
     assert list(describe_learned(report(already=("a", "b")))) == ["Everything here is already learned."]
 

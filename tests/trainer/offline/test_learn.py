@@ -53,6 +53,25 @@ def test_little_data_is_met_with_silence() -> None:
     assert learn(facts_of(cases=2, trials=2)).lessons == ()
 
 
+def test_what_does_not_show_the_agent_says_of_no_call_that_it_was_left_out() -> None:
+    asked = say("user", "Where is my order?")
+    looked = [asked, call("get_order", {"order_id": "O1"}, {"order_id": "O1"}), say("assistant", "Here.")]
+    talked = [asked, say("assistant", "I do not know.")]
+    made = [
+        read_facts(found, found.evaluation)
+        for case in range(12)
+        for trial in range(4)
+        for found in [
+            rollout(looked if trial % 2 else talked, case=f"c{case}", passed=bool(trial % 2), trial=trial)
+        ]
+        if found.evaluation
+    ]
+    unseen = [rollout([asked], case=f"s{case}", passed=False) for case in range(9)]
+    lessons = learn(made).lessons
+    assert [one.lesson.sentence() for one in lessons] == ["Do not end without having called `get_order`."]
+    assert learn([*made, *(read_facts(r, r.evaluation) for r in unseen if r.evaluation)]).lessons == lessons
+
+
 def test_where_nothing_is_true_almost_nothing_is_written() -> None:
     made = facts_of(cases=16, trials=5)
     written = 0

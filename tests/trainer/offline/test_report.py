@@ -21,9 +21,11 @@ def test_the_report_counts_what_was_tried_kept_and_dropped() -> None:
 
 
 def test_every_rollout_that_taught_nothing_has_one_sentence() -> None:
-    made = [rollout([], case="empty"), rollout([say("user", "hi")], case="talk"), *shop(4, 2)]
+    made = [rollout([], case="empty"), rollout([say("user", "hi")], case="asked")]
+    made += [rollout([say("assistant", "hello")], case="talk"), *shop(4, 2)]
     facts = [read_facts(r, r.evaluation) for r in made if r.evaluation]
     found = why_nothing(learn(facts), facts, set())
     assert set(found) == {f.id for f in facts}
-    assert {"it has no messages", "it has no tool call"} <= set(found.values())
+    reasons = {"it has no messages", "it shows nothing that the agent said or did", "it has no tool call"}
+    assert reasons <= set(found.values())
     assert why_nothing(learn(facts), facts, set(found)) == {}
