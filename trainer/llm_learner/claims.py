@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from trainer.llm_learner.wording import markup
+from trainer.llm_learner.wording import disguises, markup
 from xpstore.conflict import statements_in
 from xpstore.model import Frozen
 from xpstore.names import invisible_spans
 from xpstore.resolver import Claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 VERSION = "1"
 """Of the strategies that ask a model; it changes with what they do."""
@@ -73,12 +73,14 @@ def is_plain(text: str, mark: str) -> bool:
     return "\n" not in text and mark not in text and not invisible_spans(text)
 
 
-def wording_problems(text: str, mark: str, sources: Iterable[str]) -> Iterator[str]:
+def wording_problems(text: str, mark: str, sources: Collection[str]) -> Iterator[str]:
     """Yield why a text is not one statement that may stand on a page for these sources."""
     if mark in text:
         yield "it has the mark in it that stands around quoted text"
     if invisible_spans(text):
         yield "it has invisible characters in it"
+    if not any(any(disguises(source)) for source in sources):
+        yield from disguises(text)
     if new := sorted(markup(text).difference(*map(markup, sources))):
         yield f"it has {', '.join(map(repr, new))} in it, which nothing that it stands for has"
     found = statements_in(text.split("\n"))

@@ -140,6 +140,8 @@ class Editing:
             return
         if edit.action == "create" and target is None:
             yield from (f"`when`: {why}" for why in faults(tidy(edit.when), self.instances, self.mark))
+            if self._tool_of(self._page(edit)) is None:  # the names of tools are anybody's
+                yield from (f"`name`: {why}" for why in faults(tidy(edit.name), self.instances, self.mark))
         if target is not None:
             yield from self._opposed(edit, target, text)
         yield from self._taken_back(edit, text)
@@ -263,13 +265,17 @@ class Editing:
 
         So the same page of two cases is one page. Those words are English: other pages have the model's.
         """
-        tools = {t.tool_name for a in self.trials for t in a.rollout.calls} | self.instances.names
         lesson = parse_lesson(item.key)
-        named = [lesson.page] if lesson else sorted(t for t in tools if page_name(t) == name)
-        if named and page_name(named[0]) == name and when.isascii():
-            return new_page(named[0], [item])
+        tool = lesson.page if lesson else self._tool_of(name)
+        if tool is not None and page_name(tool) == name and when.isascii():
+            return new_page(tool, [item])
         front = {"name": name, "description": when, "status": "production"}
         return Document.build(front, [("Situation", [f"- {when}"]), (item.section, [item.text])]).text
+
+    def _tool_of(self, name: str) -> str | None:
+        """Return the tool whose page has this name."""
+        tools = {t.tool_name for a in self.trials for t in a.rollout.calls} | self.instances.names
+        return min((t for t in tools if page_name(t) == name), default=None)
 
     def _without(self, page: Experience, old: Numbered) -> str | None:
         """Return the page without a statement; None where a situation is left that no person wrote."""

@@ -17,6 +17,7 @@ from xpstore.errors import DocumentError, InvalidNameError
 from xpstore.fidelity import content, names
 from xpstore.markdown import Statement
 from xpstore.names import check_name, fold
+from xpstore.redact import find_secrets
 from xpstore.resolution_check import check_repeated, check_text, errors
 from xpstore.resolver import Claim
 from xpstore.wording import terms
@@ -127,6 +128,8 @@ def _page_problems(account: Account, change: PageChange) -> Iterator[str]:
         except InvalidNameError as error:
             yield error.message
             return
+        if find_secrets(name):
+            yield "its name holds what looks like a secret"
         others = {fold(n) for n in (*account.taken, *group) if change.change == "new" or n != change.page}
         if fold(name) in others:
             yield f"there is a page {name} already"

@@ -29,6 +29,12 @@ _HTML = re.compile(
 )
 """Tags, for a page may be shown as HTML; a lone `<word>` of another kind is a blank to be filled in."""
 _CODE = re.compile(r"`[^`]*`")
+_SPELLED = re.compile(r"(?<![^\W_])(?:(?![\u2e80-\uffff])[^\W_][\s._*|·-]+){7,}[^\W_](?![^\W_])")
+"""Eight letters or digits, each alone. Chinese and its neighbours may be written so."""
+_LETTERS = re.compile(r"[^\W\d_]{4,}")
+"""Shorter words are units and symbols, such as μs."""
+_LIKE_LATIN = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
+"""Scripts with letters that look like Latin ones."""
 _SHOWN = 3  # findings that are told of each kind
 
 
@@ -44,6 +50,14 @@ def markup(text: str) -> frozenset[str]:
     return frozenset(match[0] for match in found)
 
 
+def disguises(text: str) -> Iterator[str]:
+    """Yield how a text hides what it says from who looks for words in it."""
+    if _SPELLED.search(text):
+        yield "it spells something out, letter by letter"
+    if any(map(_is_mixed, _LETTERS.findall(text))):
+        yield "it has a word of letters of several scripts"
+
+
 def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
     """Yield why a tidy text cannot be a lesson, in sentences; `mark` is that of the question's data."""
     if not any(map(str.isalpha, text)):
@@ -57,6 +71,7 @@ def faults(text: str, instances: Instances, mark: str = "") -> Iterator[str]:
         yield "it has a character that was lost (U+FFFD)"
     if (mark and mark in text) or markup(text) or not _is_item(text):
         yield "it has markup: a lesson is one plain sentence"
+    yield from disguises(text)
     for why in orders(text)[:_SHOWN]:
         yield f"it {why}"
     for secret in find_secrets(text)[:_SHOWN]:
@@ -77,6 +92,11 @@ def is_name(text: str) -> bool:
     except InvalidNameError:
         return False
     return True
+
+
+def _is_mixed(word: str) -> bool:
+    scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
+    return "LATIN" in scripts and not scripts.isdisjoint(_LIKE_LATIN)
 
 
 def _is_item(text: str) -> bool:
