@@ -131,6 +131,7 @@ def test_what_is_refused_is_told_once_and_then_merged_by_rule():
         (answer(fate(2), fate(3), pages=[change("a", "deleted")]), "nothing says where statement 1 goes"),
         (answer(fate(2), fate(3), pages=[change("q", "deleted")]), "nothing stands on page q"),
         (answer(fate(2), fate(3), pages=[change("a", "renamed", "../x")]), "page a"),
+        (answer(fate(2), fate(3), pages=[change("a", "renamed", "sk-proj-" + "a1b2c3d4" * 5)]), "a secret"),
         (answer(fate(2), fate(3), pages=[change("a", "described", description="For 12 people.")]), "has 12"),
         (answer(fate(2, page="n"), fate(3), pages=[change("n", "new")]), "no description"),
         (
