@@ -20,14 +20,17 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 120.0
 """Seconds that an endpoint may ask to wait; where it asks for more, it is not asked again."""
-QUOTA_PAUSE = 60.0
+QUOTA_PAUSE = 20.0
 """Seconds to wait where two requests in a row, each alone, were one too many, and nothing is said of when to
-come back: most quotas are those of a minute."""
+come back; twice as many after the third, then a minute: most quotas are those of a minute or less."""
+QUOTA_STEPS = 3
 MOST_AWAY = 16
 """Times that a request is turned away because of others before it is its own failure."""
 MOST_UNHEARD = 3
 """Requests in a row, each alone under way, without an answer in time, or turned away: then the endpoint is
 greeted."""
+MOST_CURT = 5
+"""The same where it does not say when to come back: a quota of a minute was waited for by then."""
 REST = 120.0
 """Seconds for which an endpoint that has no answers is left alone; then it is greeted again."""
 _FOR_ALL = frozenset({429, 503})
@@ -75,6 +78,11 @@ class AttemptError(Exception):
         return self._status == 429
 
     @property
+    def is_curt(self) -> bool:
+        """Whether there were too many requests, and nothing was said of when to come back."""
+        return self.is_turned_away and self._wait is None
+
+    @property
     def away(self) -> float:
         """Return the seconds for which the endpoint asks everybody to stay away; 0 where it does not."""
         return (self._wait or 0.0) if self._status in _FOR_ALL else 0.0
@@ -88,8 +96,8 @@ class AttemptError(Exception):
         """
         if self._final or (self._wait is not None and self._wait > LONGEST_WAIT):
             return None
-        if self.is_turned_away and self._wait is None and alone > 1:
-            return QUOTA_PAUSE * random.uniform(1, 1.25)  # noqa: S311
+        if self.is_curt and alone > 1:
+            return QUOTA_PAUSE * min(alone - 1, QUOTA_STEPS) * random.uniform(1, 1.25)  # noqa: S311
         usual = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)  # noqa: S311
         return usual if not self._wait else self._wait + usual / 4
 
@@ -167,7 +175,8 @@ class Attempts:
             self._gone, self._greet_at = error, _now() + error.away
         is_unheard = error.is_silence or error.is_turned_away
         self._unheard = self._unheard + slot.is_alone if is_unheard else 0
-        if is_unheard and slot.is_alone and self._unheard % MOST_UNHEARD == 0:
+        most = MOST_CURT if error.is_curt else MOST_UNHEARD
+        if is_unheard and slot.is_alone and self._unheard % most == 0:
             await self._look(error)
 
     async def _look(self, error: AttemptError) -> None:

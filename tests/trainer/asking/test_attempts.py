@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -226,6 +227,24 @@ def test_a_quota_loses_nothing_and_is_used(count, window, says_when):
     assert results == list(range(100))
     assert endpoint.asked <= (250 if says_when else 320)
     assert took <= 1.5 * (100 / count * (window if says_when else 60) + 60)
+
+
+@pytest.mark.parametrize("parallel", [1, 16])
+@pytest.mark.parametrize(("chance", "lost", "seconds"), [(0.05, 0, 250), (0.1, 0, 500), (0.2, 3, 1_500)])
+def test_an_endpoint_that_turns_away_by_chance_is_not_given_up(chance, lost, seconds, parallel):
+    """So do those that many people share. `seconds` are beside those of the answers."""
+    dice, endpoint = random.Random(7), Endpoint(1)  # noqa: S311
+
+    async def request(number: int) -> int:
+        if dice.random() < chance:
+            raise AttemptError("http", "answered 429", status=429)
+        return await Endpoint.request(endpoint, number)
+
+    endpoint.request = request
+    endpoint.greet = partial(request, -1)
+    results, _, took = run(endpoint, 300, parallel)
+    assert sum(isinstance(r, ChatError) for r in results) <= lost
+    assert took <= 300 / parallel + seconds
 
 
 @pytest.mark.parametrize("says_when", [True, False])
