@@ -124,6 +124,7 @@ class Attempts:
         self._gone: AttemptError | None = None
         self._greet_at = math.inf
         self._unheard = 0
+        self._has_answered = False
 
     async def until_answered(self, attempt: Callable[[], Awaitable[Read]]) -> tuple[Read, int]:
         """Attempt until there is an answer, or it has failed as often as it may; return the attempts too.
@@ -152,7 +153,7 @@ class Attempts:
                     if pause is None or own > self._settings.retries:
                         raise error.error(own + crowded) from None
                 else:
-                    self._unheard = 0
+                    self._unheard, self._has_answered = 0, True
                     self._slots.answered()
                     return answer, own + crowded + 1
             await asyncio.sleep(pause)
@@ -166,7 +167,8 @@ class Attempts:
             return self._slots.timed_out(slot) and before < self._slots.halvings
         if not error.is_turned_away or before >= MOST_AWAY:
             return False
-        return self._slots.turned_away(slot) or self._unheard == 1  # others had what there was room for
+        was_served = self._has_answered and self._unheard == 1  # others had what there was room for
+        return self._slots.turned_away(slot) or was_served
 
     async def _see_whether_it_is_there(self, error: AttemptError, slot: Slot) -> None:
         if error.is_denial:
