@@ -95,7 +95,7 @@ def play(  # noqa: PLR0913, PLR0917  # a task's arguments go one by one
         return Answer(error.message, "unscored")
     except XpError as error:
         return Answer(error.message, "error")
-    except Exception as error:  # noqa: BLE001  # agents are anybody's code: one failure is data
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # agents are anybody's code: one failure is data
         return Answer(f"{type(error).__name__}: {error}", "error")
     if len(rollouts) != 1:
         return Answer(f"the executor returned {len(rollouts)} rollouts for one case", "error")

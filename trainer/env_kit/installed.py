@@ -59,7 +59,7 @@ def _blamed(spec: str, what: str) -> Iterator[None]:
         yield
     except (XpError, KeyboardInterrupt):  # to load a model takes long enough to be interrupted
         raise
-    except BaseException as error:
+    except BaseException as error:  # as the docstring says
         message = f"{spec} {what}: {reason(error)}"
         raise UsageError(message, hint=f"it comes from {where(error)}") from error
 

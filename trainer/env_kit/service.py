@@ -108,7 +108,7 @@ async def _opened(runtime: EnvironmentRuntime) -> AsyncIterator[None]:
                 await stack.enter_async_context(runtime)
             except XpError:
                 raise
-            except Exception as error:
+            except Exception as error:  # an author's code: whatever it is, it is told as theirs
                 message = f"the environment {runtime.name} cannot be started: {reason(error)}"
                 raise UsageError(message, hint=f"it comes from {where(error)}") from error
         yield

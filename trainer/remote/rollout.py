@@ -122,7 +122,7 @@ async def run(client: JsonClient, wanted: Submission) -> Rollout:
     remote = _Remote(client, wanted)
     try:
         execution = await remote.ended()
-    except BaseException:
+    except BaseException:  # cancelled, too: nobody waits for it any more
         await remote.take_back()
         raise
     return _checked(wanted, execution)

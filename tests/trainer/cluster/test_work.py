@@ -1,5 +1,6 @@
 import asyncio
 import json
+import sys
 
 import pytest
 
@@ -52,6 +53,25 @@ def test_what_goes_wrong_is_an_answer(store):
     answer = alone(work.play, place, world, "", "1" * 40, case, context)
     assert answer.kind == "error"
     assert "no environment is called 'nope'" in str(work.raised(answer))
+
+
+def test_an_agent_that_ends_the_process_is_an_answer_too(store, monkeypatch):
+    class Quitter:
+        name, code = "quitter", "1"
+
+        def executor(self):
+            return self
+
+        async def execute(self, *_):
+            sys.exit(0)
+
+    monkeypatch.setattr(work, "_world", lambda _: Quitter())
+    case = Case(name="x", rubric={"name": "r"}).model_dump_json()
+    commit = store.resolve("main")
+    place = work.Place(str(store.repo.place), store.prefix, store.config)
+    context = ExecutionContext(policy_snapshot_id=commit).model_dump_json()
+    answer = alone(work.play, place, "", "1", commit, case, context)
+    assert (answer.kind, answer.text) == ("error", "SystemExit: 0")
 
 
 @pytest.mark.parametrize(
